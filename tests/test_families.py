@@ -69,7 +69,7 @@ def fit(family: Any) -> Any:
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (lambda: Beta(1, 1).interval(90), "prob is a probability"),
+        (lambda: Beta(1, 1).interval(90), "prob must be a probability"),
         (lambda: Beta(-1, 1), "Beta: a must be finite and at least 0, got -1"),
         (lambda: Gamma(1, np.nan), "rate must be finite"),
         (lambda: Dirichlet([1, np.inf]), "concentration must be finite"),
@@ -78,7 +78,7 @@ def fit(family: Any) -> Any:
         (lambda: nb.Poisson(Beta(1, 1)), r"Poisson: the prior must be Gamma\("),
         (lambda: nb.JointTable("flat"), r"JointTable: the prior must be Dirichlet\("),
         (lambda: nb.Categorical(unseen="drop"), "unseen must be"),
-        (lambda: nb.Categorical(levels=["a", "b", "a"]), "levels has one twice"),
+        (lambda: nb.Categorical(levels=["a", "b", "a"]), "levels must differ"),
         (lambda: nb.Categorical(levels=[["x", "y"], [0, 1]]), "one list of levels"),
         (lambda: fit(nb.Gaussian(NormalInverseGamma([0, 1, 2], 1, 1, 1))), r"\(2, 2\)"),
         (lambda: fit(nb.Multinomial(Dirichlet([1, 2, 3]))), r"\(2, 1, 2\)"),

@@ -212,7 +212,7 @@ def with_infinity(cell: float) -> Array:
     ("call", "words"),
     [
         (lambda: fit(X[:30], Y[:30]).merge(fit(X[30:], Y[30:])), r"column 0: .*Histogram\(cuts="),
-        (lambda: fit(cuts=[[0.0, 1.0], [2.0]]), "cuts are those of 2 columns"),
+        (lambda: fit(cuts=[[0.0, 1.0], [2.0]]), "cuts are given for 2 columns, not 5"),
         (lambda: Histogram(cuts=[]), "cuts"),
         (lambda: Histogram(cuts=[2.0, 1.0]), "cuts"),
         (lambda: Histogram(cuts=[np.nan]), "cuts"),

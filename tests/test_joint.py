@@ -249,7 +249,10 @@ def test_levels_that_training_never_saw_follow_the_policy() -> None:
             lambda: NaiveBayes(JointTable()).fit(X, Y).forget(NEVER[:1], [0]),
             "cells would go",
         ),
-        (lambda: JointTable(Dirichlet(np.ones((2, 2)))), r"shape \(2, 2\).*alike before the data"),
+        (
+            lambda: JointTable(Dirichlet(np.ones((2, 2)))),
+            r"shape \(2, 2\).*the same for all combinations",
+        ),
         (lambda: NaiveBayes(JointTable(Dirichlet([1, 1, 1]))).fit(X, Y), "each of 2 classes"),
         (lambda: JointTable(unseen="drop"), "unseen must be"),
         (

@@ -202,7 +202,7 @@ def test_a_hierarchy_in_pymc_has_the_evidence_of_its_parameters() -> None:
             lambda x, y: NaiveBayes(
                 Gaussian(NormalInverseGamma(0, 1, [[1], [2]], 1), shared=True)
             ).fit(x, y),
-            "shape is about what all classes have in common",
+            "classes share shape, so it must be the same",
         ),
         (lambda x, y: nb.tune(GaussianNB(shared=True), x, y, per="class"), "that of all classes"),
         (

@@ -261,7 +261,7 @@ def test_a_smoothing_without_an_end_is_told() -> None:
     with pytest.warns(BoundaryWarning, match="smoothing 1e-08"):
         assert tune(nb.CategoricalNB(min_categories=3), same, y, "loo").alpha == 1e-8
     x = np.tile(np.arange(4), 10)[:, None]
-    with pytest.warns(BoundaryWarning, match="hardly tell the classes apart"):
+    with pytest.warns(BoundaryWarning, match="hardly distinguish the classes"):
         tune(nb.CategoricalNB(), x, y, "loo")
 
 

@@ -282,7 +282,7 @@ TF_IDF = TfidfVectorizer().fit_transform(RAW)
             r"list objects.*multinomial",
         ),
         (lambda: fit(pd.DataFrame({"a": [1, 2]}), [0, 1], levels=["x"]), "declared `levels`"),
-        (lambda: fit(levels=["x", "x"]), "levels has one twice"),
+        (lambda: fit(levels=["x", "x"]), "levels must differ"),
         (lambda: fit(unseen="error").predict([["zebra"]]), r"'zebra' \(1 times\)"),
         (
             lambda: fit().forget([["cash"] * 99], ["ham"]),

@@ -1,7 +1,7 @@
 """One file per family; each is a conjugate pair and how to declare it.
 
 A new family is a file with its stats, density, belief and declaration, and a line `register(...)`
-here, from which files, the command line, the report, `tune` and the tests of every family know it.
+here. Saved files, the command line, the report, `tune` and the tests of all families then know it.
 """
 
 from bayesnb.families.bernoulli import Bernoulli, Beta

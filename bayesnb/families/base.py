@@ -1,12 +1,12 @@
-"""What every family is made of. Three small immutable values, and a declaration that names them.
+"""The parts of a family: three small immutable values, and a declaration that names them.
 
     Stats    what was observed: they add, subtract and scale
     Density  p(x | theta), theta known
-    Belief   p(theta): prior and posterior are the same type, they differ by when
+    Belief   p(theta), prior or posterior: both are the same type
 
-A belief has a core of ten abstract members. What follows from it is written once, in `Belief`:
-scores of rows and their cumulants, leave-one-out, explanations. A family overrides what it can do
-faster. What only some families can answer has a default that says so: None, or an error.
+A belief has ten abstract members. `Belief` derives the rest from them once: scores of rows and
+their cumulants, leave-one-out, explanations. A family overrides what it can compute faster. Methods
+that only some families have return None, or raise, by default.
 
 One order of axes, here and everywhere: `s` draws, `r` rows, `c` classes, `f` features, `k` levels.
 Values broadcast; only `Stats.of` contracts rows.
@@ -53,21 +53,23 @@ from bayesnb.families.weight import Weight, hard, one_hot
 from bayesnb.numerics import special
 from bayesnb.numerics.threads import blocks, in_order, pieces
 
-MOMENTS = 1 << 16  # of cells at places of a transform that are computed at once
-ORDER = 4  # cumulants are summed up to this one
+MOMENTS = 1 << 16  # log moments computed at once: cells times points of a transform
+ORDER = 4  # the highest cumulant that is used
 
 
 class Stats(Record):
-    """What was observed: a commutative group that can be scaled, which rows can leave."""
+    """What was observed. Stats are added, subtracted and scaled as rows are joined, removed and
+    weighted.
+    """
 
-    # fields that enter the evidence alone, and which may have any sign
+    # fields that enter only the evidence, and may have any sign
     constants: ClassVar[tuple[str, ...]] = ()
 
     def __add__(self, other: Self) -> Self:
         return self.map(np.add, other)
 
     def __mul__(self, times: Any) -> Self:
-        """Scale by a number, or by `(f,)` of them, one for each feature."""
+        """Scale by a number, or by one for each feature, `(f,)`."""
         each = self.expand(times) if isinstance(times, np.ndarray) else times
         return self.map(lambda array: each * array)
 
@@ -82,20 +84,20 @@ class Stats(Record):
     ) -> Self:
         """One pass over the rows: `(r, f), (r, c) -> (c, f)`.
 
-        Missing cells are silent; an impossible one makes NaN.
+        Missing cells are skipped; a cell outside the support gives NaN.
 
         The weight is `one_hot` labels, or any sparse matrix of non-negative numbers for soft ones.
-        The layout is that of cells which are codes: numbers of levels, or a grid.
+        The layout says what codes mean: numbers of levels, or a grid.
         """
         return reduce(add, (cls.counted(x, labels, n_jobs, *layout) for labels in hard(weight)))
 
     def alone(self, x: Cells, weight: Weight) -> Self:
-        """The stats of rows that are a class each, of one class's layout: `(r, f)`."""
+        """The stats of each row by itself, with the layout of these: `(r, f)`."""
         return self.counted(x, weight, 1, *self.layout_values)
 
     @classmethod
     def counted(cls, x: Cells, weight: Weight, n_jobs: int | None, *layout: Any) -> Self:
-        """Count blocks of rows, in threads; hard labels. A family with a kernel has its own."""
+        """Count blocks of rows with hard labels, in threads. Families with a kernel override it."""
 
         def count_rows(rows: slice) -> Any:
             part = Weight(weight.codes[rows], weight.counts[rows], weight.classes)
@@ -106,27 +108,27 @@ class Stats(Record):
 
     @classmethod
     def defined(cls, x: Cells, weight: Weight, *layout: Any) -> Self:
-        """Count some rows, in NumPy; a family whose `counted` has a kernel needs none."""
-        raise TypeError(f"{cls.__name__} says neither `counted` nor `defined`: define one of them.")
+        """Count some rows in NumPy; not needed where `counted` is overridden."""
+        raise TypeError(f"{cls.__name__} must define `counted` or `defined`.")
 
     @property
     def cells(self) -> Array | None:
-        """Weight of the cells that were counted, `(c, f)`; None for a family that misses none."""
+        """Weight of the cells that were counted, `(c, f)`; None where none can be missing."""
         return None
 
     def covers(self, part: Self, every: Any = False) -> bool:
-        """Whether the rows behind `part` can be among the rows behind these."""
+        """Whether the rows of `part` can be a subset of the rows of these stats."""
         return not self.without(part, every)[1].any()
 
     def without(
         self, part: Self, every: Any = False, rounding: float = SLACK
     ) -> tuple[Self, Array]:
-        """What stays once the rows behind `part` have left, and where they cannot have been among
-        these, `(c, k)`, as a count would fall below zero.
+        """Subtract the rows of `part`; also flag where they cannot be a subset, `(c, k)`: a count
+        would be negative.
 
-        What is no more than `rounding` of what was there is nothing; without it counts are exact.
-        Where no count stays, no constant stays either. In the classes where `every`, `(c,)`, is
-        true they are all rows: nothing may stay.
+        A remainder below `rounding` times the total counts as 0; with `rounding=0` counts are
+        exact. Where all counts become 0, constants do too. Where `every`, `(c,)`, is true, `part`
+        holds all rows of the class, so nothing may remain.
         """
         whole, part = self.aligned(part)
         rest = whole.map(np.subtract, part)
@@ -151,24 +153,25 @@ class Stats(Record):
         return left, invalid.reshape(len(invalid), -1)
 
     def about(self, name: str) -> Array:
-        """The sums whose rounding a field carries: the field itself, unless it is a difference."""
+        """The sums whose rounding errors are in a field: the field itself, unless it is a
+        difference.
+        """
         return getattr(self, name)
 
 
 class RowScores(Record):
-    """Scores of rows, which a family computes by a kernel where it overrides `add_scores`."""
+    """Scores of rows. Families with a compiled kernel override `add_scores`."""
 
     multivariate: ClassVar[bool] = False  # a cell is a whole row of the block
 
     def score(
         self, x: Cells, power: Any = 1.0, out: Array | None = None, n_jobs: int | None = 1
     ) -> Array:
-        """Log density, or log predictive, times exponents, summed over features: `(r, f) -> (r,
-        c)`.
+        """Log density or log predictive, times exponents, summed over features: `(r, f) -> (r, c)`.
 
-        It is added to `out`, if that is given. The exponents are a number, `(f,)` numbers, one for
-        each feature, or `(r, 1)` numbers, one for each row. A feature of the exponent 0 says
-        nothing, even of a cell that is impossible.
+        The result is added to `out`, if given. The exponent is a number, or one for each feature,
+        `(f,)`, or one for each row, `(r, 1)`. A feature with exponent 0 contributes 0, even where a
+        cell is impossible.
         """
         if is_one(power) or np.ndim(power) == 1:
             return self.add_scores(x, power, out, n_jobs)
@@ -176,21 +179,21 @@ class RowScores(Record):
         return total if out is None else np.add(out, total, out=out)
 
     def add_scores(self, x: Cells, power: Any, out: Array | None, n_jobs: int | None) -> Array:
-        """Scores with the exponent 1, or with one for each feature, `(f,)`."""
+        """`score` with exponent 1, or one exponent for each feature, `(f,)`."""
         return by_rows(lambda rows: self.defined_score(x[rows], power), x, len(self), out, n_jobs)
 
     @abstractmethod
     def log_score(self, x: Array) -> Array:
-        """Log density of cells, or their log predictive, elementwise and broadcasting."""
+        """Log density or log predictive of cells, elementwise and broadcasting."""
 
     def defined_score(self, x: Cells, power: Any = 1.0) -> Array:
-        """Spell `add_scores` in NumPy."""
+        """Compute `add_scores` in NumPy."""
         if self.multivariate:
             return raised(power, self.cell_scores(x)[..., 0])
         return summed(lambda record: raised(power, record.log_score(x)), self, len(x))
 
     def cell_scores(self, x: Cells) -> Array:
-        """Log density of each cell, or its log predictive, `(r, f) -> (r, c, f)`."""
+        """Log density or log predictive of each cell, `(r, f) -> (r, c, f)`."""
         return self.log_score(self.broadcast(x))
 
     def broadcast(self, x: Cells) -> Array:
@@ -203,17 +206,18 @@ class RowScores(Record):
         return cells[:, None, None] if self.multivariate else cells[:, None]
 
     def words(self, x: Cells) -> Array | None:
-        """The columns that explain rows of a block that is one feature, as words do a text.
+        """The columns by which a block that is one feature is explained, such as the words of a
+        text.
 
-        None where features explain them.
+        None where rows are explained feature by feature.
         """
         return None
 
     def cell_log_base(self, x: Cells) -> Array | None:
-        """Log of the density of cells to which all scores are relative, `(r, f)`; None for none.
+        """Log base density of cells, to which all scores are relative, `(r, f)`, or None.
 
-        It is the same for all classes and cancels in p(y | x). Where a density of x itself is asked
-        for, `Product.with_base` and explanations add it. A missing cell has 0.
+        All classes share it, so it cancels in p(y | x). `Product.with_base` and explanations add it
+        where the density of x itself is needed. It is 0 for a missing cell.
         """
         return None
 
@@ -224,9 +228,9 @@ class Density(RowScores, ABC):
     Where theta is one number a feature, `numpy.asarray` gives it.
     """
 
-    theta: ClassVar[str] = ""  # the field that is theta, if one is
-    sufficient: ClassVar[bool] = True  # stats say all that the rows say of it
-    # logs, an array or several, that are kept besides the fields: small numbers underflow
+    theta: ClassVar[str] = ""  # the field that is theta, if theta is one field
+    sufficient: ClassVar[bool] = True  # the stats are sufficient statistics for theta
+    # logs, one array or several, stored beside the fields: small numbers underflow
     kept: ClassVar[str] = ""
 
     @abstractmethod
@@ -235,9 +239,9 @@ class Density(RowScores, ABC):
 
     @abstractmethod
     def log_likelihood(self, stats: Any, xp: Any = np) -> Any:
-        """The log-density of all rows behind the stats.
+        """Log likelihood of the rows behind the stats.
 
-        `xp` is where `log` and `where` come from.
+        `xp` is the module that `log` and `where` come from.
         """
 
     @abstractmethod
@@ -247,9 +251,7 @@ class Density(RowScores, ABC):
     @property
     @abstractmethod
     def proper(self) -> Array:
-        """Where theta is known and gives a distribution, `(c, f)`: False without rows, or without a
-        variance.
-        """
+        """Where theta gives a distribution, `(c, f)`: False without rows, or without a variance."""
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         if not self.theta:
@@ -259,7 +261,7 @@ class Density(RowScores, ABC):
         return np.array(getattr(self, self.theta), dtype=dtype, copy=copy)
 
     def moved(self, change: Any) -> Self:
-        """The density of `change(array)`, field by field, with the logs that are kept."""
+        """Apply `change` to every field, and to the logs that are kept."""
         made = self.map(change)
         if self.kept:
             logs = getattr(self, self.kept)
@@ -273,14 +275,14 @@ class Density(RowScores, ABC):
 
     @classmethod
     def of_parts(cls, parts: Parts, like: Self) -> Self:
-        """The density whose `parts` these are, laid out as the one `like` it."""
+        """The density with these `parts`, laid out like another density."""
         return cls(*(parts[cls.symbols.get(name, name), None] for name in cls.__match_args__))
 
     def log_score(self, x: Array) -> Array:
         return self.log_density(x)
 
     def contributed(self, x: Cells, power: Power, words: Array | None = None) -> Array:
-        """What each cell, or each word's, adds to the scores of the classes, `(r, c, f)`."""
+        """Contribution of each cell, or each word, to the scores of the classes, `(r, c, f)`."""
         return raised(power, self.cell_scores(x))
 
     def linear(self) -> Linear | None:
@@ -291,20 +293,20 @@ class Density(RowScores, ABC):
         return None
 
     def linear_against(self, place: int) -> Linear | None:
-        """Weights and offset of each class, less those of one class."""
+        """Differences of weights and offsets from those of one class."""
         linear = self.linear()
         return linear and Linear(
             linear.weights - linear.weights[place], linear.offset - linear.offset[place]
         )
 
     def cell(self, pm: Any) -> tuple[Any, dict[str, Any]]:
-        """PyMC's distribution of a cell, and its parameters, `(c, f)` each."""
+        """PyMC distribution of a cell, and its parameters, each `(c, f)`."""
         raise TypeError(f"{type(self).__name__} has no PyMC distribution.")
 
 
 class Narrowed(NamedTuple):
-    """A belief about the columns of which one row has cells, these cells, `(1, f)`, and a function
-    to their stats.
+    """A belief about the columns that one row has cells in, these cells, `(1, f)`, and a function
+    that counts them.
     """
 
     belief: Any
@@ -315,33 +317,33 @@ class Narrowed(NamedTuple):
 class Belief[S: Stats, D: Density](RowScores, ABC):
     """p(theta), prior or posterior.
 
-    A family says its abstract members; the others follow from them.
+    A family defines the abstract members; the others follow from them.
 
-    `log_moment` does nearly everything. With K(s) = log E[p(x | theta)**s], K(1) is the predictive,
-    the derivatives at 0 are the cumulants of the log-density, exp K(it) is its characteristic
-    function, and K(1 + s) - K(1) is K once the belief has also seen x. Without a row of weight w
-    that it has seen, the predictive is K(1 - w) - K(-w).
+    Nearly everything comes from `log_moment`, K(s) = log E[p(x | theta)**s]. K(1) is the log
+    predictive, the derivatives at 0 are the cumulants of the log density, and exp K(it) is its
+    characteristic function. After an update by x, K(s) becomes K(1 + s) - K(1). Leaving out a row
+    of weight w, the log predictive is K(1 - w) - K(-w).
     """
 
-    # what one class is believed to be says nothing about another
+    # the parameters of different classes are independent
     independent_classes: ClassVar[bool] = True
-    # a cell's density may be known exactly: the log has a probability of one value
+    # the log density of a cell may take one value with positive probability
     has_atoms: ClassVar[bool] = False
-    # densities are linear in their cells, whichever theta is drawn: see `linear_variance`
+    # for every theta the log density is linear in the cells: see `linear_variance`
     is_linear: ClassVar[bool] = False
 
     @abstractmethod
     def update(self, stats: S) -> Self:
-        """Return the posterior: this belief after the data behind some statistics.
+        """Return the posterior, given sufficient statistics of the data.
 
-        The update is exact and in closed form. It is additive: to update by two sets of statistics,
-        one after the other, is to update by their sum.
+        The update is exact and in closed form. It is additive: updating by two sets of statistics,
+        one after the other, is the same as updating by their sum.
 
         Parameters
         ----------
         stats : Stats
-            Sufficient statistics of the data, of the belief's family. Those of a fitted estimator
-            are in ``stats_``.
+            Sufficient statistics of the data, from the belief's family. A fitted estimator has them
+            in ``stats_``.
 
         Returns
         -------
@@ -369,8 +371,8 @@ class Belief[S: Stats, D: Density](RowScores, ABC):
         stats : Stats
             Sufficient statistics of the data.
         xp : module, default=bayesnb.numerics.special
-            Where ``log``, ``log1p`` and ``log_gamma_ratio`` come from. Another one builds the same
-            formula in PyMC.
+            The module that ``log``, ``log1p`` and ``log_gamma_ratio`` come from. PyMC's builds the
+            same formula as a graph.
 
         Returns
         -------
@@ -381,7 +383,7 @@ class Belief[S: Stats, D: Density](RowScores, ABC):
         See Also
         --------
         update : The belief after these data.
-        log_predictive : The same for a single new cell.
+        log_predictive : Log probability of a single new cell.
 
         Examples
         --------
@@ -392,9 +394,9 @@ class Belief[S: Stats, D: Density](RowScores, ABC):
         """
 
     def relative_to(self, stats: S) -> Self:
-        """Return the belief whose evidence is relative to the distribution of these rows.
+        """Return the belief with its evidence relative to the distribution of these rows.
 
-        It is the same belief where evidence is relative to nothing.
+        By default evidence is absolute, and this is the belief itself.
         """
         return self
 
@@ -402,9 +404,9 @@ class Belief[S: Stats, D: Density](RowScores, ABC):
     def log_moment(self, x: Array, s: Exponent) -> Array:
         """Return K(s) = log E[p(x | theta)**s], the log moment of the density of each cell. Exact.
 
-        K(1) is the log predictive, and -K(-1) the log predictive of a cell that the belief has
-        seen, as if it had not seen it. The derivatives at 0 are the cumulants of the log density,
-        and exp K(it) is its characteristic function.
+        K(1) is the log predictive, and -K(-1) the leave-one-out log predictive of a cell that the
+        belief has seen. The derivatives at 0 are the cumulants of the log density, and exp K(it) is
+        its characteristic function.
 
         Parameters
         ----------
@@ -435,9 +437,9 @@ class Belief[S: Stats, D: Density](RowScores, ABC):
 
     @abstractmethod
     def cumulants(self, x: Array, order: int, tilt: Any = 0.0) -> Array:
-        """Return the first cumulants of log p(x | theta) under this belief, which are exact.
+        """Return the first cumulants of log p(x | theta) under this belief. Exact.
 
-        They are the mean, the variance, and so on.
+        The first two are the mean and the variance.
 
         Parameters
         ----------
@@ -446,8 +448,8 @@ class Belief[S: Stats, D: Density](RowScores, ABC):
         order : int
             How many cumulants.
         tilt : float, default=0.0
-            Where the derivatives of ``log_moment`` are taken. With a tilt of 1 the cumulants are
-            those under the belief that has also seen the cell.
+            Where the derivatives of ``log_moment`` are taken. With a tilt of 1 they are the
+            cumulants after an update by the cell.
 
         Returns
         -------
@@ -468,21 +470,21 @@ class Belief[S: Stats, D: Density](RowScores, ABC):
 
     @abstractmethod
     def sample(self, rng: Rng, size: int | tuple[int, ...] | None = None) -> D:
-        """Draw theta from this belief. To sample the density that is returned is to draw data.
+        """Draw theta from this belief. Sampling from the returned density draws data.
 
         Parameters
         ----------
         rng : None, int or numpy.random.Generator
             A seed or a generator.
         size : None, int or tuple of int, default=None
-            How many draws; they are leading axes in front of the belief's own. None for one,
-            without such an axis.
+            Number of draws, as leading axes in front of the belief's own. None for one draw,
+            without a new axis.
 
         Returns
         -------
         Density
-            The density p(x | theta) of the theta drawn. ``numpy.asarray`` gives theta where it is
-            one number a feature.
+            The density p(x | theta) for the drawn theta. ``numpy.asarray`` gives theta where it is
+            one number per feature.
 
         See Also
         --------
@@ -528,7 +530,7 @@ class Belief[S: Stats, D: Density](RowScores, ABC):
         """
 
     def mle(self, stats: Any) -> Any:
-        """The density under which the data behind some statistics are most likely."""
+        """The density at the maximum likelihood estimate."""
         return stats.mle()
 
     @abstractmethod
@@ -555,7 +557,7 @@ class Belief[S: Stats, D: Density](RowScores, ABC):
 
     @abstractmethod
     def interval(self, prob: float) -> tuple[Any, Any]:
-        """Return equal-tailed intervals of theta, exact ones of each parameter by itself.
+        """Return exact equal-tailed intervals of each parameter of theta.
 
         Parameters
         ----------
@@ -565,7 +567,7 @@ class Belief[S: Stats, D: Density](RowScores, ABC):
         Returns
         -------
         lower, upper : array or tuple of arrays
-            The ends of the intervals, each of the form that ``mode()`` has.
+            The ends of the intervals, in the form of ``mode()``.
 
         See Also
         --------
@@ -581,12 +583,12 @@ class Belief[S: Stats, D: Density](RowScores, ABC):
 
     @abstractmethod
     def predictive(self) -> Any:
-        """Return the posterior predictive distribution of a new cell, frozen as SciPy's are.
+        """Return the predictive distribution of a new cell, as a frozen SciPy distribution.
 
         Returns
         -------
         scipy.stats frozen distribution
-            With theta integrated out. Its parameters broadcast over classes and features.
+            Theta is integrated out. The parameters broadcast over classes and features.
 
         See Also
         --------
@@ -600,94 +602,87 @@ class Belief[S: Stats, D: Density](RowScores, ABC):
         """
 
     def quantile(self, p: float) -> Array:
-        """Return the quantile of a new cell at a probability, that of `predictive`, `(c, f)`."""
+        """Return a quantile of the predictive distribution, `(c, f)`."""
         quantile: Array = self.predictive().ppf(p)
         return quantile
 
     @property
     @abstractmethod
     def proper(self) -> Array:
-        """Where this is a distribution, that is where it integrates to one, `(c, f)`."""
+        """Where this distribution integrates to one, `(c, f)`."""
 
     @property
     def strictly_proper(self) -> Array:
-        """Where it has an evidence: where it is proper, and not only as a limit."""
+        """Where the evidence is defined: where the belief is proper, and not only as a limit."""
         return self.proper
 
     @property
     def public_name(self) -> str:
-        """Name of the belief's type, as users write it."""
+        """Name of the belief's class, as users write it."""
         return type(self).__name__
 
     def margins(self) -> Any:
-        """The belief about each column and class by itself, `(c, f)`.
+        """The marginal belief about each column and class, `(c, f)`.
 
-        Only of columns that are modelled jointly, or classes that share parameters, it is another.
+        It differs only where columns are modelled jointly or classes share parameters.
         """
         return self
 
     def strengthened(self, times: Any) -> Self:
-        """The belief that is worth `times` as many rows, and expects the same.
-
-        A number, or one for each feature.
-        """
-        raise TypeError(
-            f"{self.public_name} does not say what more or fewer rows' worth of it would be."
-        )
+        """Multiply the pseudo-counts by a number, or by one for each feature."""
+        raise TypeError(f"{self.public_name} has no strength that could be scaled.")
 
     def rounding_error(self, before: S, part: S, rest: S) -> Array:
-        """How far off this belief's update by what stays is, in its scale, by rounding, `(c, f)`.
+        """Rounding error of the update after a subtraction, relative to its scale, `(c, f)`.
 
-        None, in coordinates in which subtraction loses no digits; those of Gaussians do.
+        0 by default: only the coordinates of Gaussians lose digits when subtracted.
         """
         return np.zeros(1)
 
     def linear_variance(self, against: int | None = None) -> Linear:
-        """The variances of weights and offset of a drawn theta, or of their differences from one
-        class.
-        """
+        """Posterior variances of weights and offset, or of their differences from one class."""
         raise TypeError(f"densities of {self.public_name} are not linear.")
 
     def units(self, x: Cells) -> Sequence[Unit]:
-        """The columns that can be joined in blocks whose evidence is known, each a unit, or all
-        one.
+        """The columns that can be joined in blocks with a closed-form evidence: one unit each, or
+        one for all.
 
-        None where no class has an evidence by itself. See `selection.joint_evidence`.
+        Empty where classes have no separate evidence. See `selection.joint_evidence`.
         """
         return []
 
     def level_columns(self, x: Cells, columns: Any) -> tuple[Array, Any] | None:
-        """Codes of columns with levels, `(r, d)`, missing ones at the number of levels.
+        """Codes of columns with levels, `(r, d)`, and the `ColumnDirichlets` about them.
 
-        And the `ColumnDirichlets` about them; None for columns of numbers.
+        A missing cell has the number of levels as its code. None for columns of numbers.
         """
         return None
 
     def narrowed(self, x: Cells, observe: Callable[..., Any]) -> Narrowed:
-        """The belief that one row, `(1, f)`, updates by all that it holds.
+        """The belief that one row, `(1, f)`, can update by all of its cells.
 
-        That is another where some columns have cells and are modelled jointly with others.
+        It is another belief where the row lacks some columns of a joint model.
         """
         return Narrowed(self, x, observe)
 
     def opened(self, theta: Any, x: Cells, rng: Rng) -> Any:
-        """The theta that was drawn, with entries for all that the rows hold.
+        """Extend a drawn theta by entries for combinations of levels that occur only in these rows.
 
-        Nothing that was drawn changes. Draws may have no entries for what no row held.
+        The entries that were drawn keep their values.
         """
         return theta
 
     def log_density(self, theta: Any) -> Parts:
-        """log p(theta), by symbol as in the density's `parts`.
+        """log p(theta) by symbol, as in the density's `parts`.
 
-        `(c, f)`, or `(c,)` of levels that share a Dirichlet.
+        Shape `(c, f)`, or `(c,)` for levels of one Dirichlet.
         """
         raise TypeError(f"{self.public_name} has no log-density of its parameters.")
 
     def variables(self, pm: Any, names: VariableNames) -> Any:
-        """theta as variables of the PyMC model around, in a density.
+        """A density with theta as variables of the current PyMC model.
 
-        The belief's parameters may be variables too.
+        The belief's parameters may be PyMC variables too.
         """
         raise TypeError(f"{self.public_name} has no PyMC model.")
 
@@ -706,8 +701,8 @@ class Belief[S: Stats, D: Density](RowScores, ABC):
 
         See Also
         --------
-        predictive : The same distribution as an object of SciPy.
-        log_moment : The function of which this is the value at 1.
+        predictive : The same distribution as a SciPy object.
+        log_moment : The function whose value at 1 this is.
 
         Examples
         --------
@@ -724,7 +719,7 @@ class Belief[S: Stats, D: Density](RowScores, ABC):
     def row_log_moment(self, x: Cells, s: Power) -> Array:
         """K(s) summed over features, `(r, f) -> (r, c)`.
 
-        S is a number, `(f,)` or `(r, 1)` of them.
+        `s` is a number, or one for each feature, `(f,)`, or one for each row, `(r, 1)`.
         """
         return self.log_moment(self.broadcast(x), s if np.ndim(s) < 2 else s[:, None]).sum(axis=-1)  # type: ignore[index]
 
@@ -733,8 +728,8 @@ class Belief[S: Stats, D: Density](RowScores, ABC):
 
         Shapes: `(r, f) -> (4, r, c)`.
 
-        With a tilt t they are the derivatives of K(power * s) at s = t. The power may be one for
-        each feature, `(f,)`.
+        With a tilt t they are the derivatives of K(power * s) at s = t. The power is a number, or
+        one for each feature, `(f,)`.
         """
         cumulants = self.cumulants(self.broadcast(x), ORDER, tilt * power)
         return of_powers(cumulants, power).sum(axis=-1)
@@ -742,7 +737,7 @@ class Belief[S: Stats, D: Density](RowScores, ABC):
     def score_transform(self, x: Cells, s: Array, power: Power = 1.0) -> Array:
         """log_moment(x, power * s) summed over features, `(r, f), (n,) -> (r, c, n)`.
 
-        S not below the real axis.
+        `s` lies on or above the real axis.
         """
         cells = self.broadcast(x)
         places = np.asarray(s)[:, None, None, None]
@@ -753,9 +748,9 @@ class Belief[S: Stats, D: Density](RowScores, ABC):
         return np.moveaxis(np.concatenate(moments), 0, -1)
 
     def contributions(self, x: Cells, power: Power, words: Array | None = None) -> Contributions:
-        """What each cell, or each word's, adds to the scores of the classes.
+        """Contribution of each cell, or each word, to the scores of the classes.
 
-        A missing cell adds nothing.
+        It is 0 for a missing cell.
         """
         cells = self.broadcast(x)
         mean, variance = self.cumulants(cells, 2)
@@ -765,31 +760,29 @@ class Belief[S: Stats, D: Density](RowScores, ABC):
         return Contributions(raised(power, mean), each, gain, total)
 
     def repeated(self, times: int) -> Self:
-        """Return the classes of this model, repeated so many times: models side by side."""
+        """Return `times` copies of this model side by side, as further classes."""
         return self[np.tile(np.arange(len(self)), times)]
 
     def missing(self, x: Cells) -> Array:
         """Which cells are missing, `(r, f)`.
 
-        For a block that is modelled jointly it is which rows lack all, `(r, 1)`.
+        For a block that is modelled jointly: rows without any cell, `(r, 1)`.
         """
         lacks = missing_cells(x)
         return lacks.all(axis=1, keepdims=True) if self.multivariate else lacks
 
     def is_counted(self, x: Cells) -> Array:
-        """Which rows are learnt, `(r,)`: in a block that is modelled jointly, those without a
-        missing cell.
-        """
+        """Which rows are counted, `(r,)`: in a joint block, only complete rows."""
         if not self.multivariate or sparse.issparse(x):
             return np.ones(x.shape[0], bool)
         return ~missing_cells(x).any(axis=1)
 
     def left_out(self, stats: S, reader: Any, rows: RowsLeftOut) -> Array:
-        """Scores of rows once each has left its class, this being the prior: `(r, f) -> (r, c)`.
+        """Leave-one-out scores of rows, with this belief as the prior: `(r, f) -> (r, c)`.
 
-        A row touches its class alone: scores of the others are those of `reader`, which predicts.
-        NaN where too few digits are left, and the class must be counted again, or where nothing
-        proper is left.
+        A row changes only its own class, so the scores of the others come from `reader`, the
+        predictor. NaN where nothing proper is left, or where too few digits are left: the class
+        must then be counted again without the row.
         """
         scores, counted = self._read(reader, rows)
 
@@ -800,9 +793,8 @@ class Belief[S: Stats, D: Density](RowScores, ABC):
         return scores
 
     def _read(self, reader: Any, rows: RowsLeftOut) -> tuple[Array, Array]:
-        """Scores by what predicts, `(r, c)`, NaN where it is improper.
-
-        Also return which rows were counted, and can leave.
+        """Scores by the predictor, `(r, c)`, NaN where it is improper; and which rows were
+        counted.
         """
         scores = reader.score(rows.x, 1.0, None, rows.n_jobs)
         counted = self.is_counted(rows.x)
@@ -814,7 +806,7 @@ class Belief[S: Stats, D: Density](RowScores, ABC):
         return scores, counted
 
     def features_left_out(self, stats: S, reader: Any, rows: RowsLeftOut) -> Array:
-        """The scores by feature, whose sums are those of `left_out`, `(r, f) -> (r, c, f)`."""
+        """Leave-one-out scores by feature, which add up to `left_out`: `(r, f) -> (r, c, f)`."""
         if self.multivariate:
             return self.left_out(stats, reader, rows)[..., None]
         scores = reader.cell_scores(rows.x)
@@ -826,15 +818,15 @@ class Belief[S: Stats, D: Density](RowScores, ABC):
         return scores
 
     def score_left_out(self, stats: S, rows: RowsLeftOut) -> Array:
-        """Scores of rows that are all of this one class, `(1, f)`, once each has left it: `(r, f)
-        -> (r,)`.
+        """Leave-one-out scores of rows that all belong to this one class, `(1, f)`: `(r, f) ->
+        (r,)`.
         """
         if rows.kind != PREDICTIVE:
             return self.estimate_left_out(stats, rows).sum(axis=1)
         return self.update(stats).score_without(rows.x, rows.each)
 
     def cells_left_out(self, stats: S, rows: RowsLeftOut) -> Array:
-        """The scores of their cells, `(r, f) -> (r, f)`."""
+        """`score_left_out` cell by cell, `(r, f) -> (r, f)`."""
         if rows.kind != PREDICTIVE:
             return self.estimate_left_out(stats, rows)
         seen = self.update(stats)
@@ -844,15 +836,15 @@ class Belief[S: Stats, D: Density](RowScores, ABC):
         return np.where(seen.is_fragile(rows.x, w), np.nan, score)
 
     def score_without(self, x: Cells, w: Any) -> Array:
-        """Log predictive of rows that this belief, of one class, has seen with a weight, without
-        each: `(r,)`.
+        """Leave-one-out log predictive of rows that this posterior of one class has seen with
+        weight w: `(r,)`.
         """
         score = log_moment_left(lambda s: self.row_log_moment(x, s), w)[:, 0]
         return np.where(np.any(self.is_fragile(x, w), axis=-1), np.nan, score)
 
     def estimate_left_out(self, stats: S, rows: RowsLeftOut) -> Array:
-        """The scores of their cells under an estimate, which has no K: each is made again without
-        its row.
+        """`cells_left_out` for a point estimate, which has no K: it is computed anew without each
+        row.
         """
         each = np.arange(len(rows.codes))
         leaving = stats.alone(rows.x[:], one_hot(each, len(each), rows.weight))
@@ -864,7 +856,7 @@ class Belief[S: Stats, D: Density](RowScores, ABC):
         return np.where(estimate.proper | self.missing(rows.x), estimate.log_density(cells), np.nan)
 
     def is_fragile(self, x: Cells, w: Any) -> Any:
-        """Whether too few digits of this posterior are left without a row, of the weight that it
-        has seen, `(r, f)`.
+        """Whether this posterior has too few digits left after a row of weight w is removed, `(r,
+        f)`.
         """
         return False

@@ -2,8 +2,8 @@
 
     probability ~ Beta(a, b)      cell | probability ~ Bernoulli(probability)
 
-`a` and `b` are how many rows of ones and zeros the belief is worth. Both sides are kept: log(1 - p)
-is never taken from p, which has no digits left when p is nearly 1.
+`a` and `b` are pseudo-counts of ones and zeros. The probabilities of both are stored: log(1 - p) is
+never computed from p, which has no digits left when p is nearly 1.
 """
 
 from dataclasses import dataclass, replace
@@ -63,15 +63,15 @@ from bayesnb.numerics.special import (
 from bayesnb.numerics.threads import in_order
 from bayesnb.numerics.views import EVERY, Flags, pieces_of, rows_of
 
-# groups of eight features times classes for which there is a table of the sums of all bytes
+# groups of eight features, times classes, up to which sums are tabulated for every byte
 MOST_BYTES = 1 << 11
-BITS = np.arange(256)[:, None] >> np.arange(8) & 1  # of each byte
+BITS = np.arange(256)[:, None] >> np.arange(8) & 1  # the bits of every byte
 
 
 def read_flags(x: Cells, rows: slice = EVERY) -> tuple[Any, Any]:
-    """Ones of rows, and which cells are missing, None for none; arrays, or CSR of the cells stored.
+    """Ones of rows, and which cells are missing (None if none); arrays, or CSR of the stored cells.
 
-    A cell that is neither 0, 1 nor missing is NaN among the ones.
+    A cell that is neither 0, 1 nor missing becomes NaN in the ones.
     """
     part = rows_of(x, rows)
     cells = part.data if sparse.issparse(part) else np.asarray(part)
@@ -89,14 +89,14 @@ def read_flags(x: Cells, rows: slice = EVERY) -> tuple[Any, Any]:
 
 
 def end_to_end(zero: Array, one: Array) -> Array:
-    """Numbers for zeros and ones as those of columns of two levels, 2 of `(k, f) -> (k, 2 f)`."""
+    """Interleave numbers for zeros and ones, as for columns of two levels: `(k, f) -> (k, 2 f)`."""
     return np.stack([zero, one], axis=-1).reshape(len(zero), -1)
 
 
 class FlagSums:
-    """Sums over features of numbers for zeros and for ones, real or complex, `(k, 2 f)`.
+    """Sums over features of a number for each zero and each one, real or complex, `(k, 2 f)`.
 
-    Numbers may be minus infinity: a row with such a cell is impossible.
+    Minus infinity makes a row with that cell impossible.
     """
 
     def __init__(self, table: Array) -> None:
@@ -109,7 +109,7 @@ class FlagSums:
 
     @cached_property
     def of_bytes(self) -> tuple[Array, KernelTables] | None:
-        """Sums for each byte of eight features, laid out as levels of a column; None for many."""
+        """Sums for each byte of eight features, as a column of 256 levels; None if too many."""
         k, features, _ = self.levels.shape
         groups = -(-features // 8)
         if k * groups > MOST_BYTES:
@@ -121,7 +121,7 @@ class FlagSums:
         return len(BITS) * np.arange(groups + 1), tables_of(sums.reshape(k, -1))
 
     def add_up(self, ones: Any, missing: Any) -> Array:
-        """The sums of rows, `(r, f) -> (r, k)`, by a product of matrices."""
+        """The sums of rows, `(r, f) -> (r, k)`, by a matrix product."""
         total = ones @ self.gain + self.base
         if missing is not None:
             total -= missing @ self.zero
@@ -130,7 +130,7 @@ class FlagSums:
         return total
 
     def score(self, ones: Any, missing: Any) -> Array:
-        """The same sums of real numbers, of an array without missing cells by looking up bytes."""
+        """Real sums of rows, by looking up bytes where no cell is missing."""
         if missing is not None or sparse.issparse(ones) or self.of_bytes is None:
             return self.add_up(ones, missing)
         bounds, tables = self.of_bytes
@@ -141,7 +141,7 @@ class FlagSums:
 def sum_flags(x: Cells, tables: Array) -> Array:
     """Sum cumulants or moments of zeros and ones, `(r, f), (n, c, 2 f) -> (r, c, n)`."""
     n, classes, levels = tables.shape
-    with np.errstate(invalid="ignore"):  # of moments that do not exist
+    with np.errstate(invalid="ignore"):  # moments that do not exist
         sums = FlagSums(tables.swapaxes(0, 1).reshape(-1, levels))
         return sums.add_up(*read_flags(x)).reshape(-1, classes, n)
 
@@ -186,11 +186,11 @@ class BernoulliStats(Stats):
 
     @property
     def sides(self) -> CategoricalStats:
-        """The same counts of columns of the two levels 0 and 1."""
+        """These counts as those of columns with the levels 0 and 1."""
         return CategoricalStats(end_to_end(self.zeros, self.ones), (2,) * self.ones.shape[1])
 
     def about(self, name: str) -> Array:
-        """Zeros are what ones leave of all."""
+        """Zeros are counted as all cells less the ones, and carry the rounding of that sum."""
         return self.cells
 
     def mle(self) -> "BernoulliDensity":
@@ -217,7 +217,7 @@ class BernoulliDensity(Density):
 
     @classmethod
     def of_logs(cls, zero: Array, one: Array) -> Self:
-        """Probabilities of both sides whose logs are kept: small ones underflow."""
+        """Build from logs, which are kept: small probabilities underflow."""
         density = cls(np.exp(one), np.exp(zero))
         density.__dict__["log_sides"] = zero, one
         return density
@@ -264,18 +264,17 @@ class Beta(Belief[BernoulliStats, BernoulliDensity]):
     Parameters
     ----------
     a, b : float or array
-        How many ones, and how many zeros, the belief is worth. Both are at least 0; at 0 the belief
-        is improper.
+        Pseudo-counts of ones and of zeros. Both are at least 0; at 0 the belief is improper.
 
     See Also
     --------
     Bernoulli : Columns of zeros and ones.
-    Dirichlet : The same for any number of levels.
+    Dirichlet : The generalisation to any number of levels.
 
     Notes
     -----
-    The predictive probability of a one is a / (a + b). Ones and zeros in the data are
-    added to a and b. Under Beta(1, 1), where every probability is a mode, ``mode`` is 1/2.
+    The predictive probability of a one is a / (a + b). An update adds the ones to a and the zeros
+    to b. Under Beta(1, 1), where every probability is a mode, ``mode`` is 1/2.
 
     Examples
     --------
@@ -338,7 +337,7 @@ class Beta(Belief[BernoulliStats, BernoulliDensity]):
 
     @property
     def pair(self) -> Dirichlet:
-        """The same belief about the levels 0 and 1, on the last axis."""
+        """This belief as a Dirichlet over the levels 0 and 1, on the last axis."""
         return Dirichlet(np.stack(np.broadcast_arrays(self.b, self.a), axis=-1))
 
     def log_moment(self, x: Array, s: Any) -> Array:
@@ -355,7 +354,7 @@ class Beta(Belief[BernoulliStats, BernoulliDensity]):
 
     @cached_property
     def sides(self) -> ColumnDirichlets:
-        """The same belief about columns of the two levels 0 and 1."""
+        """This belief as one about columns with the levels 0 and 1."""
         return ColumnDirichlets(end_to_end(self.b, self.a), (2,) * self.a.shape[1])
 
     def score_cumulants(self, x: Cells, tilt: float = 0.0, power: Power = 1.0) -> Array:
@@ -382,8 +381,8 @@ class Beta(Belief[BernoulliStats, BernoulliDensity]):
         return independent_variances(trigamma(self.a) + trigamma(self.b), offset, against)
 
     def units(self, x: Cells) -> list[LevelUnit]:
-        """Flags with an even prior and both values: of a constant flag, a table would know one
-        level only.
+        """Flags with a symmetric prior that take both values: a table would know only one level of
+        a constant flag.
         """
         flags = self.broadcast(x)[:, 0]
         both = (flags == 0).any(axis=0) & (flags == 1).any(axis=0)
@@ -438,11 +437,9 @@ class Bernoulli(Family[BernoulliStats]):
     Parameters
     ----------
     prior : Beta or float, default=1.0
-        The belief before the data. A number l stands for ``Beta(l, l)``; arrays broadcast over
-        classes and columns.
+        The prior. A number l means ``Beta(l, l)``; arrays broadcast over classes and columns.
     threshold : float or None, default=None
-        A number above it is a one, and any other a zero. None: cells must be 0, 1, booleans or
-        missing.
+        Numbers above it are ones, all others zeros. None: cells must be 0, 1, booleans or missing.
 
     See Also
     --------
@@ -451,8 +448,7 @@ class Bernoulli(Family[BernoulliStats]):
 
     Notes
     -----
-    Everything about these columns is exact: the posterior is a ``Beta``. A missing cell
-    is left out.
+    The posterior is exact, a ``Beta``. Missing cells are left out.
 
     Examples
     --------
@@ -489,14 +485,13 @@ class Bernoulli(Family[BernoulliStats]):
     def read(self, x: Any) -> Cells:
         if sparse.issparse(x) and self.threshold is not None and self.threshold < 0:
             raise ValueError(
-                f"Bernoulli: a threshold of {self.threshold} makes ones of a sparse table's empty "
-                "cells; "
-                "give a dense table."
+                f"Bernoulli: with a threshold of {self.threshold} the cells that a sparse table "
+                "does not store are ones; give a dense table."
             )
         return x if self.threshold is None else Flags(x, self.threshold)
 
     def written(self, drawn: Array) -> Array:
-        """Cells above the threshold for ones, and at most at it for zeros."""
+        """Numbers above the threshold for ones, and not above it for zeros."""
         floor = 0 if self.threshold is None else int(np.floor(self.threshold))
         zero = min(floor, 0)
         one = max(floor + 1, 1)

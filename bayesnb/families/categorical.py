@@ -1,9 +1,8 @@
-"""Columns with levels: a categorical distribution for each class and column, each with its number
-of levels.
+"""Columns with levels: a categorical distribution for each class and column.
 
     probability ~ Dirichlet(concentration)      cell | probability ~ Categorical(probability)
 
-Smoothing l is Dirichlet(l) for the posterior mean, and Dirichlet(1 + l) for the mode.
+Smoothing by l is the posterior mean under Dirichlet(l), and the mode under Dirichlet(1 + l).
 """
 
 from collections.abc import Sequence
@@ -40,14 +39,14 @@ EQUAL = 1e-12  # how far equal concentrations may differ, relatively
 
 @dataclass(frozen=True, eq=False)
 class CategoricalStats(TableStats):
-    """Counts of levels, `(c, k)`, the columns' levels end to end."""
+    """Counts of levels, `(c, k)`; the levels of the columns lie end to end."""
 
     layout: ClassVar[tuple[str, ...]] = ("sizes",)
     counts: Array
     sizes: tuple[int, ...]
 
     def relevelled(self, sizes: tuple[int, ...], places: Array) -> Self:
-        """The counts among more levels, each old one at its new place."""
+        """Extend the counts to more levels, with each old level at its new place."""
         counts = np.zeros((len(self.counts), sum(sizes)))
         counts[:, places] = self.counts
         return type(self)(counts, sizes)
@@ -65,7 +64,7 @@ class CategoricalDensity(TableDensity):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ColumnDirichlets(DirichletBelief, LevelBelief):
-    """A Dirichlet for the levels of every class and column; a cell is the code of a level."""
+    """A Dirichlet for each class and column; a cell is the code of a level."""
 
     layout: ClassVar[tuple[str, ...]] = ("sizes",)
     density: ClassVar[type[LevelDensity]] = CategoricalDensity
@@ -87,7 +86,7 @@ class ColumnDirichlets(DirichletBelief, LevelBelief):
         return log_shares_left(prior, counts, self.levels.totals, w, kind, places)
 
     def units(self, x: Cells) -> list[LevelUnit]:
-        """Columns whose levels are alike before the data."""
+        """Columns with a symmetric prior."""
         codes = as_level(np.asarray(x[:]))
         units = []
         for j, part in enumerate(self.levels.split(self.concentration)):
@@ -109,7 +108,7 @@ class ColumnDirichlets(DirichletBelief, LevelBelief):
         return {("theta{}", j): logs[..., j] for j in range(len(self.sizes))}
 
     def predictive(self) -> list[Any]:
-        """One distribution for each column, of one-hot vectors."""
+        """One distribution of one-hot vectors for each column."""
         return [self.column(j).predictive() for j in range(len(self.sizes))]
 
     def variables(self, pm: Any, names: VariableNames) -> CategoricalDensity:
@@ -120,11 +119,10 @@ class ColumnDirichlets(DirichletBelief, LevelBelief):
 
 @dataclass(frozen=True)
 class Codes(LearnedLevels):
-    """Levels that are integers from 0 to the largest seen, with a least number of them, as
-    scikit-learn counts.
+    """Levels 0 to the largest integer seen, and at least a minimum number of them, as in
+    scikit-learn.
 
-    A column without any whole number is not a column of codes; its values are levels like any
-    other's.
+    In a column without whole numbers, the values are levels as usual.
     """
 
     least: Any = 0  # a number, or one for each column
@@ -139,7 +137,7 @@ class Codes(LearnedLevels):
             )
 
     def least_of(self, column: int, columns: int) -> int:
-        """The least number of levels of one of so many columns."""
+        """The minimum number of levels of a column."""
         least = np.asarray(self.least)
         if least.ndim and len(least) != columns:
             raise ValueError(f"min_categories has {len(least)} numbers for {columns} columns.")
@@ -153,15 +151,15 @@ class Categorical(DirichletFamily):
     Parameters
     ----------
     prior : Dirichlet or float, default=1.0
-        The belief before the data. A number l stands for ``Dirichlet(l)``; an array broadcasts over
-        classes, columns and levels.
+        The prior. A number l means ``Dirichlet(l)``; an array broadcasts over classes, columns and
+        levels.
     levels : sequence or None, default=None
         The levels of every column, in order. None: those that occur, and those of the columns'
         categorical types.
     unseen : {"ignore", "error", "reserve"}, default="ignore"
-        What happens to a level that training never saw. ``"ignore"``: the cell is left out, for all
-        classes alike, with an ``UnseenLevelWarning``. ``"error"``: it is an error. ``"reserve"``:
-        there is one more level, always, that stands for whatever is new.
+        What happens to a level that training never saw. ``"ignore"``: the cell is left out for all
+        classes, with an ``UnseenLevelWarning``. ``"error"``: an error is raised. ``"reserve"``: one
+        extra level stands for all new ones.
 
     See Also
     --------
@@ -171,8 +169,7 @@ class Categorical(DirichletFamily):
 
     Notes
     -----
-    Everything about these columns is exact: the posterior is a ``Dirichlet``. A missing
-    cell is left out.
+    The posterior is exact, a ``Dirichlet``. Missing cells are left out.
 
     Examples
     --------
@@ -215,13 +212,13 @@ class Categorical(DirichletFamily):
         return ColumnDirichlets(concentration, stats.sizes)
 
     def _fill_column(self, column: Array, j: int, columns: int) -> None:
-        """Write a column's part of an array over `(c, f, k)`, any of them missing in front or 1."""
+        """Fill one column from the declared array, which broadcasts to `(c, f, k)`."""
         given = self.concentration
         full = given.reshape((1,) * (3 - given.ndim) + given.shape)
         try:
             column[:] = np.broadcast_to(full, (*full.shape[:1], columns, *full.shape[2:]))[:, j]
         except ValueError:
-            place = f" of the column number {j} of these" if columns > 1 else ""
+            place = f" of column number {j}" if columns > 1 else ""
             shape = len(column), columns, column.shape[1]
             raise ValueError(
                 f"Categorical: a concentration of shape {given.shape} does not fit (classes, "

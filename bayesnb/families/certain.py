@@ -1,7 +1,6 @@
-"""A theta that is known for certain, as a belief: what a draw of it is, to those who integrate it
-out.
+"""A known theta as a belief: a point mass, such as one posterior draw.
 
-Every power of the density is its own mean, and no data change the belief.
+The mean of every power of the density is that power, and data do not change the belief.
 """
 
 from abc import abstractmethod
@@ -19,12 +18,12 @@ from bayesnb.numerics.special import log, ratio
 
 
 class CertainBelief(Belief):
-    """All belief in one theta."""
+    """A point mass at one theta."""
 
     @property
     @abstractmethod
     def density(self) -> Density:
-        """The density of the theta that is known."""
+        """The density with the known theta."""
 
     def update(self, stats: Any) -> Self:
         return self
@@ -52,7 +51,7 @@ class CertainBelief(Belief):
 
 
 def constant_cumulants(value: Array, order: int) -> Array:
-    """Cumulants of what does not vary."""
+    """Cumulants of a constant."""
     return np.stack([value] + [np.zeros_like(value)] * (order - 1))
 
 
@@ -103,7 +102,7 @@ class Certain(CertainBelief):
         return self.theta.moved(lambda array: np.broadcast_to(array, lead(size) + array.shape))
 
     def predictive(self) -> NoReturn:
-        raise TypeError("a density is its own predictive distribution: ask `theta`.")
+        raise TypeError("with a known theta the predictive is the density itself: use `theta`.")
 
     @property
     def proper(self) -> Array:
@@ -112,9 +111,9 @@ class Certain(CertainBelief):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class KnownDie(CertainBelief):
-    """Known probabilities of the classes, for class priors that no data may change.
+    """Known class probabilities, which data do not change.
 
-    `rows` is the number of rows from which they were counted, if they were.
+    `rows` is the number of rows that they were counted from, if they were counted.
     """
 
     layout: ClassVar[tuple[str, ...]] = ("rows",)
@@ -151,18 +150,20 @@ class KnownDie(CertainBelief):
         return self.density.level_log_moment(s)
 
     def weight_log_moment(self, s: Any) -> Array:
-        """The probabilities themselves are weights of the levels, and certain."""
+        """As weights of the levels the probabilities themselves, which are constant."""
         return self.level_log_moment(s)
 
     def weight_cumulants(self, order: int, tilt: Any = 0.0) -> Array:
         return constant_cumulants(log(self.probability), order)
 
     def log_variance(self, against: int | None = None) -> Array:
-        """What is given does not vary."""
+        """0: the probabilities are known."""
         return np.zeros_like(self.probability)
 
     def recounted(self, stats: DirichletStats) -> Self:
-        """The class prior that these labels give, where it is one that was counted."""
+        """The class probabilities counted from these labels, or unchanged if they were not
+        counted.
+        """
         if np.isinf(self.rows):
             return self
         return type(self)(stats.counts / stats.counts.sum(), float(stats.counts.sum()))
@@ -170,10 +171,7 @@ class KnownDie(CertainBelief):
     def labels_left_out(
         self, stats: DirichletStats, codes: Array, weight: Array, kind: str
     ) -> Array:
-        """The log share of every level once a row has left, which changes what was counted.
-
-        Shapes: `-> (r, k)`.
-        """
+        """Leave-one-out log probability of every level, `-> (r, k)`."""
         rest = np.repeat(self.probability[None], len(codes), axis=0)
         rest[np.arange(len(codes)), codes] -= weight / self.rows
         return log(np.maximum(ratio(rest, (1 - weight / self.rows)[:, None]), 0.0))

@@ -1,16 +1,15 @@
-"""Columns once more, as one Gaussian whose covariances are nearly alike.
+"""A second, joint model of columns: Gaussians whose class covariances are shrunk to a common one.
 
     covariance ~ InverseWishart(dof, dof W / N)
     mean | covariance ~ Normal(location, covariance / count)
 
-W are the squares and products of all N rows about the means of their classes. With a `dof` not far
-above the number of columns each class has a covariance of its own, as in quadratic discriminant
-analysis; with a large one they share W / N, as in linear discriminant analysis. So the prior is
-taken from the rows, empirical Bayes, and what it makes of them is a normal-inverse-Wishart belief.
+W is the within-class scatter of all N rows. With a `dof` little above the number of columns each
+class has its own covariance, as in quadratic discriminant analysis; with a large one all share W /
+N, as in linear discriminant analysis. The prior comes from the rows (empirical Bayes), and the
+posterior is a normal-inverse-Wishart. Friedman (1989), Regularized discriminant analysis.
 
-A row that leaves takes its part of W with it. Its products g a a', about the mean of its class,
-leave the scale of the class once, and that of each prior dof / N times. Friedman (1989),
-Regularized discriminant analysis.
+Leaving out a row also changes W: its products g a a', about the mean of its class, are subtracted
+once from the scale of its class, and dof / N times from that of each prior.
 """
 
 from dataclasses import dataclass
@@ -25,21 +24,21 @@ from bayesnb.families.removal import RowsLeftOut
 from bayesnb.families.student import FRAGILE
 from bayesnb.numerics import special
 
-# of a column's variance: what is added to that within classes, so that collinear columns, and
-# columns that do not vary within a class, have a density
+# added to the within-class variances, as a part of each column's variance: collinear columns, and
+# columns that are constant within a class, then have a density
 RIDGE = 1e-6
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PooledWishart(Belief[VectorStats, VectorDensity]):
-    """Prior of means and covariances of classes, whose scale is that of all rows within classes.
+    """Prior of class means and covariances whose scale is the within-class covariance of all rows.
 
-    Its posterior is a `NormalInverseWishart`. Columns are standardised: where no row was seen the
-    scale is that of independent columns of variance 1.
+    The posterior is a `NormalInverseWishart`. Columns are standardised: without rows the scale is
+    that of independent columns with variance 1.
     """
 
     multivariate: ClassVar[bool] = True
-    # the covariances of all classes are expected to be that of the rows of all of them
+    # the prior of every class depends on the rows of all classes
     independent_classes: ClassVar[bool] = False
     location: Array  # `(c, 1, d)`
     count: Array  # `(c, 1)`
@@ -52,7 +51,7 @@ class PooledWishart(Belief[VectorStats, VectorDensity]):
         return NormalInverseWishart.raw(self.location, self.count, self.dof, scale, 0)
 
     def prior_of(self, stats: VectorStats, gone: float = 0.0) -> NormalInverseWishart:
-        """The prior that rows give, of whose weight so much leaves, though not yet their W."""
+        """The prior estimated from rows; `gone` is a weight already taken off N, but not off W."""
         rows = stats.count.sum() - gone
         if rows <= 0:
             return self.alone
@@ -62,21 +61,21 @@ class PooledWishart(Belief[VectorStats, VectorDensity]):
         return self.alone.made(self.location, self.count, self.dof, scale)
 
     def of_columns(self, places: Array) -> "PooledWishart":
-        """The prior that rows would give to some columns alone."""
+        """The prior for some of the columns."""
         return PooledWishart(self.location[..., places], self.count, self.dof)
 
     def update(self, stats: VectorStats) -> Any:
         return self.prior_of(stats).update(stats)
 
     def log_evidence(self, stats: VectorStats, xp: Any = special) -> Array:
-        """Nothing: the rows' evidence is that of the columns by themselves."""
+        """0: the evidence of the rows is counted where the columns are modelled one by one."""
         return np.zeros_like(self.count)
 
     def left_out(self, stats: VectorStats, reader: Any, rows: RowsLeftOut) -> Array:
-        """A row that leaves changes what is expected of all classes."""
+        """Leave-one-out scores; leaving out a row changes the prior of all classes."""
         counted = self.is_counted(rows.x)
         scores = np.empty((len(rows.codes), len(self)))
-        if not counted.all():  # what predicts scores rows that were not learnt
+        if not counted.all():  # rows that were not counted have the scores of the predictor
             scores, _ = self._read(reader, rows)
 
         def score_rows(c: int, places: Array, part: RowsLeftOut) -> None:
@@ -88,18 +87,17 @@ class PooledWishart(Belief[VectorStats, VectorDensity]):
         return scores
 
     def _scores_without(self, c: int, stats: VectorStats, x: Array, w: float) -> Array:
-        """Log predictives of rows of class c once each, of this weight, has left it: `(r, c)`.
+        """Leave-one-out log predictives of rows of class c, each with this weight: `(r, c)`.
 
-        With a the distance of a row from the mean of its class, in units of a scale, and b that
-        from the mean of another, the determinant of that scale loses the share h |a|**2, and
-        |b|**2 grows by h (a b)**2 / (1 - h |a|**2): the matrix determinant lemma, and Sherman and
-        Morrison's identity.
+        Let a be the whitened distance of a row from the mean of its class, and b that from the mean
+        of another class. The determinant of the scale falls by the factor 1 - h |a|**2 (matrix
+        determinant lemma), and |b|**2 grows by h (a b)**2 / (1 - h |a|**2) (Sherman-Morrison).
         """
         seen = self.prior_of(stats, w).update(stats)
         own = (np.arange(len(self)) == c)[:, None]
         left = seen.count[c] - w
         gap = (x - seen.location[c, 0]).T
-        # from all means, of which that of the row's class moves
+        # distances from all means; that of the row's own class moves
         gaps = x.T - seen.location[:, 0, :, None] + (own * (w / left))[..., None] * gap
         whitening = seen.root.whitening[:, 0]
         a = whitening @ gap

@@ -7,18 +7,18 @@
     predictive   (a_k + n_k) / (A + N)                   A: the sum of all a_k
     evidence     Gamma(A) / Gamma(A + N) prod_k Gamma(a_k + n_k) / Gamma(a_k)
 
-Labels are drawn from it, and so is every categorical column. Its beliefs do their arithmetic level
-by level, on the last axis, so that columns with different numbers of levels (categorical.py), many
-draws from one distribution (multinomial.py) and combinations of levels (joint.py) share it. Minka
+Labels have this distribution, and so has every categorical column. The arithmetic is level by
+level, on the last axis, and is shared by columns with different numbers of levels (categorical.py),
+many draws from one distribution (multinomial.py) and combinations of levels (joint.py). Minka
 (2000), Estimating a Dirichlet distribution.
 
-A prior Dirichlet(l p) with given proportions p, all 1 for a symmetric one, may have the
-concentration l under which the counts are most probable:
+The concentration l of a prior Dirichlet(l p), with given p (all 1 for a symmetric prior), can be
+chosen to maximise the evidence of the counts:
 
     evidence(l) = product over columns of B(l p + n) / B(l p),
     B(a) = prod_k Gamma(a_k) / Gamma(A)
 
-Counts that are alike share one evaluation, and zeros need none.
+Equal counts share one evaluation, and zeros need none.
 """
 
 from abc import abstractmethod
@@ -74,14 +74,14 @@ from bayesnb.numerics.special import (
 )
 from bayesnb.numerics.views import EVERY
 
-FEWEST = 2.0  # rows that a concentration found by evidence, with a pooled base, is worth
-FEW = 40  # levels of a distribution that a sampler moves on the simplex itself
+FEWEST = 2.0  # least total pseudo-count of a concentration found by evidence with a pooled base
+FEW = 40  # levels up to which PyMC samples on the simplex itself
 
 
 def simplex(pm: Any, named: dict[str, Any], concentration: Any) -> Any:
-    """A Dirichlet over the last axis.
+    """A Dirichlet over the last axis, as a PyMC variable.
 
-    Over many levels as the shares of Gamma variates, which have no edges to meet.
+    With many levels: normalised Gamma variates, which stay off the edges of the simplex.
     """
     levels = (
         concentration.shape[-1]
@@ -99,7 +99,7 @@ def simplex(pm: Any, named: dict[str, Any], concentration: Any) -> Any:
 
 
 class DirichletBelief(Belief):
-    """Dirichlet beliefs; subclasses differ in what a cell is, and so in `log_moment`."""
+    """Base of Dirichlet beliefs. Subclasses differ in what a cell is, and so in `log_moment`."""
 
     symbols: ClassVar[dict[str, str]] = {"concentration": "theta{}_concentration"}
     density: ClassVar[type[LevelDensity]]
@@ -116,7 +116,7 @@ class DirichletBelief(Belief):
 
     @property
     def total(self) -> Array:
-        """The total concentration of each column, in the shape that meets its levels."""
+        """The total concentration of each column, broadcasting against its levels."""
         return self.levels.totals(self.concentration)
 
     def mean(self) -> Array:
@@ -144,8 +144,8 @@ class DirichletBelief(Belief):
 
     @property
     def proper(self) -> Array:
-        """A zero concentration is the limit of small ones, and still predicts, as long as the total
-        is above 0.
+        """Whether the total is above 0; single levels may have 0, the limit of small
+        concentrations.
         """
         return self.levels.sums(self.concentration) > 0
 
@@ -158,7 +158,7 @@ class DirichletBelief(Belief):
         return self.map(lambda array: each * array)
 
     def linear_variance(self, against: int | None = None) -> Linear:
-        """Level by level; levels of one column are not independent."""
+        """Variances level by level; the levels of a column are not independent."""
         classes = len(self.concentration)
         each = log_share_variance(self.concentration, self.total).reshape(classes, -1)
         return independent_variances(each, np.zeros(classes), against)
@@ -174,7 +174,7 @@ class DirichletBelief(Belief):
         return gain - xp.log_gamma_ratio(total, prior.levels.sums(stats.counts))
 
     def level_log_moment(self, s: Any, places: Any = EVERY) -> Array:
-        """K(s) of the levels at some places: log E[probability**s]."""
+        """K(s) = log E[probability**s] of the levels at some places."""
         if np.ndim(s) == 0 and s == 1:
             share = self.mean()
             return log(share, out=share)[..., places]
@@ -221,10 +221,7 @@ class DirichletBelief(Belief):
 
 
 def log_level_moment(concentration: Array, total: Array, missing: Array, s: Any) -> Array:
-    """log E[probability**s] of levels with their concentrations and totals.
-
-    Silent where one is missing.
-    """
+    """log E[probability**s] of levels, from concentrations and totals; 0 where missing."""
     if np.ndim(s) == 0 and s == 1:
         return silent(missing, log(ratio(concentration, total)))
     return silent(missing, less(log_gamma_ratio(concentration, s), log_gamma_ratio(total, s)))
@@ -245,7 +242,7 @@ class DirichletStats(LevelStats):
 
     @classmethod
     def defined(cls, x: Array, weight: Weight) -> Self:
-        """Codes of one column, `(r,)`, of which the largest decides the number of levels."""
+        """Count codes of one column, `(r,)`; the largest sets the number of levels."""
         level = as_level(x)
         return cls(tally(level, int(level.max(initial=0)) + 1, weight))
 
@@ -269,20 +266,19 @@ class DirichletDensity(LevelDensity):
 class Dirichlet(DirichletBelief):
     r"""Dirichlet distribution over probabilities: the conjugate prior of levels and words.
 
-    The concentration of a level is worth as many rows with that level. As the prior of a family it
-    may also be a rule, by which the concentrations are taken from the data of the first ``fit``:
-    empirical Bayes.
+    The concentration of a level is its pseudo-count. As the prior of a family it may also be a rule
+    that sets the concentrations from the data of the first ``fit``: empirical Bayes.
 
     Parameters
     ----------
     concentration : float, array or "evidence", default=1.0
-        One number for all levels, or an array whose last axis are the levels. ``"evidence"`` finds,
-        for each column, the number under which its levels are most probable given the labels.
+        One number for all levels, or an array whose last axis is the levels. ``"evidence"``
+        chooses, for each column, the number that maximises the evidence of its levels given the
+        labels.
     base : {"uniform", "pooled"}, default="uniform"
-        Which proportions the concentrations have. ``"uniform"``: all levels have the concentration
-        given. ``"pooled"``: c times K times the share of the level among all rows, whatever their
-        class, where the column has K levels and c is the concentration given; a level without rows
-        counts as if it had half a row.
+        Proportions of the concentrations. ``"uniform"``: all levels have the given concentration c.
+        ``"pooled"``: a level has c K times its share among all rows, whatever their class, where K
+        is the number of levels; a level without rows counts as half a row.
 
     Attributes
     ----------
@@ -293,20 +289,20 @@ class Dirichlet(DirichletBelief):
     --------
     Categorical : Columns of levels.
     Multinomial : Counts of words.
-    Beta : The same for two levels.
+    Beta : The special case of two levels.
 
     Notes
     -----
-    With smoothing l, counts n of K levels and their total N, (n + l) / (N + l K) is the
-    posterior mean under Dirichlet(l) and the mode under Dirichlet(1 + l); l = 0 is the maximum
-    likelihood estimate. The mode is at the edge of the simplex where a concentration is below 1,
-    and taken to be even where the distribution is flat.
+    With smoothing l, counts n of K levels and their total N, (n + l) / (N + l K) is the posterior
+    mean under Dirichlet(l) and the mode under Dirichlet(1 + l); l = 0 is the maximum likelihood
+    estimate. Where a concentration is below 1 the mode is at the edge of the simplex; where the
+    distribution is flat it is uniform.
 
-    Where something is left to the data, the result is a rule by which a family makes its prior, not
-    yet a belief.
+    ``"evidence"`` and ``base="pooled"`` give a rule from which a family makes its prior, not yet a
+    belief.
 
-    A cell is the code of a level, and the predictive is its expected probability. The evidence is
-    that of the levels in the order in which they came:
+    A cell is the code of a level, and its predictive probability is the expected one. The evidence
+    is that of the levels in their order:
 
     .. math::
 
@@ -331,7 +327,7 @@ class Dirichlet(DirichletBelief):
     concentration: Parameter
 
     def __new__(cls, concentration: Any = 1.0, base: str = "uniform") -> Any:
-        """Return the belief, or the rule where something is left to the data."""
+        """Return the belief, or a rule if it depends on the data."""
         is_rule = isinstance(concentration, str) or base != "uniform"
         return EmpiricalDirichlet(concentration, base) if is_rule else super().__new__(cls)
 
@@ -358,8 +354,8 @@ class Dirichlet(DirichletBelief):
         return stats.mle()
 
     def weight_log_moment(self, s: Any) -> Array:
-        """log E[G**s] of independent Gamma variates, one a level, whose shares are the
-        probabilities.
+        """log E[G**s] of independent Gamma variates G, which are the probabilities once
+        normalised.
         """
         return log_gamma_ratio(self.concentration, s)
 
@@ -372,13 +368,13 @@ class Dirichlet(DirichletBelief):
         return log_share_variance(self.concentration, self.concentration.sum(), against)
 
     def recounted(self, stats: DirichletStats) -> Self:
-        """A prior stays as it is, whatever labels it meets."""
+        """The prior itself: it does not depend on the labels."""
         return self
 
     def labels_left_out(
         self, stats: DirichletStats, codes: Array, weight: Array, kind: str
     ) -> Array:
-        """The log share of every level once a label has left, this being the prior.
+        """Leave-one-out log probability of every level, with this belief as the prior.
 
         Shapes: `(r,), (r,) -> (r, k)`.
         """
@@ -396,18 +392,13 @@ class Dirichlet(DirichletBelief):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class EmpiricalDirichlet:
-    """A rule by which the Dirichlets of columns are made of the first table, and then stay:
-    empirical Bayes.
+    """A rule that sets the Dirichlet priors of columns from the first table: empirical Bayes.
 
-    concentration : c, a number or numbers that broadcast to (class, column), or "evidence": for
-    each column that under
-        which its levels, given the labels, are most probable; with a pooled base worth 2 rows in
-        all at least
-    base : "uniform", every level has the concentration c; "pooled", c K times the level's share of
-    all rows, whatever
-        their class, where the column has K levels. A level without rows counts as if it had half a
-        row.
-    added : what is added to every concentration; a mode has one less than its concentration
+    concentration : c, numbers that broadcast to (class, column), or "evidence": for each column the
+        one that maximises the evidence; with a pooled base its total is at least 2
+    base : "uniform", every level has c; "pooled", a level has c K times its share of all rows,
+        where the column has K levels and a level without rows counts as half a row
+    added : is added to every concentration; 1 turns a smoothing into a prior for the mode
     """
 
     concentration: float | np.ndarray | str = 1.0
@@ -426,14 +417,14 @@ class EmpiricalDirichlet:
             checked("Dirichlet: concentration", self.concentration)
 
     def concentrations(self, counts: Array, column: Array) -> Array:
-        """The concentrations of levels that each column has counts of, `(c, k), (k,) -> (c, k)`."""
+        """The concentrations of levels, from their counts and columns, `(c, k), (k,) -> (c, k)`."""
         unit = self._unit(counts.sum(axis=0), column)
         columns = int(column[-1]) + 1
         if isinstance(self.concentration, str):
             groups = np.broadcast_to(np.arange(columns), (len(counts), columns))
             terms = evidence_terms(counts, np.broadcast_to(unit, counts.shape), column, groups)
             each = best_concentration(terms, columns)
-            # few rows are best explained by classes that have one level each: too good
+            # few rows have the largest evidence if each class has a single level: overfitting
             if self.base == "pooled":
                 each = np.maximum(each, FEWEST / np.bincount(column))
         else:
@@ -468,17 +459,17 @@ CONCENTRATION = Hyperparameters(
         (
             "concentration",
             True,
-        ): "levels are as even as chance makes them, and the prior says that they are",
+        ): "levels are as even as chance makes them: the best prior is that they are equal",
         (
             "concentration",
             False,
-        ): "each column shows one level only in a class, and the prior says that columns do",
+        ): "each class has only one level of each column: the best prior expects just that",
     },
 )
 
 
 class LearnedLevels:
-    """A rule by which levels are learnt from the cells of a column, in place of a list of them."""
+    """A rule for learning the levels of a column from its cells, instead of a list of levels."""
 
 
 class DirichletFamily(Family):
@@ -502,7 +493,7 @@ class DirichletFamily(Family):
 
     @property
     def concentration(self) -> Array:
-        """The prior's, a number or an array."""
+        """The concentration of the prior, a number or an array."""
         return self.prior.concentration  # type: ignore[union-attr, return-value]
 
     def describe(self, belief: Any) -> str:
@@ -526,21 +517,19 @@ class DirichletFamily(Family):
 
     @abstractmethod
     def along_levels(self, smoothing: Array) -> Array:
-        """A number, or numbers of classes and columns, `(c, f)`, so that they meet the prior's
-        concentration.
-        """
+        """Reshape a number, or numbers `(c, f)`, to broadcast against the prior's concentration."""
 
 
 # The most probable concentration
 
-HALVINGS = 40  # of two steps of the ladder: to 1e-12
-FAR = np.log(1e5)  # from here on an evidence may rise by less than rounding
-LADDER = np.linspace(*BOUNDS, 65)  # its middle is a concentration of 1
+HALVINGS = 40  # bisections of two grid steps: to 1e-12
+FAR = np.log(1e5)  # from here on the evidence may rise by less than rounding
+LADDER = np.linspace(*BOUNDS, 65)  # a grid of log concentrations, with 0 in the middle
 
 
 class EvidenceTerms(NamedTuple):
-    """The distinct terms lnGamma(l unit + number) - lnGamma(l unit) of the log evidence: whose, and
-    how often.
+    """Distinct terms lnGamma(l unit + number) - lnGamma(l unit) of the log evidence: the group of
+    each, and how often it occurs.
     """
 
     group: Array
@@ -566,7 +555,7 @@ class EvidenceTerms(NamedTuple):
 def evidence_terms(counts: Array, unit: Array, column: Array, groups: Array) -> EvidenceTerms:
     """Collect counts of levels, `(c, k), (c, k), (k,)`.
 
-    `groups`, `(c, f)`, says which share a concentration.
+    `groups`, `(c, f)`, says which counts share a concentration.
     """
     totals = np.zeros((2, *groups.shape))
     for total, each in zip(totals, (counts, unit), strict=True):
@@ -594,15 +583,14 @@ def slope(terms: EvidenceTerms, concentration: Array) -> Array:
 
 
 def best_concentration(terms: EvidenceTerms, groups: int) -> Array:
-    """Return the most probable concentration of each group, `(g,)`, within bounds.
+    """Return the concentration with the largest evidence for each group, `(g,)`, within bounds.
 
-    1 where all are alike.
-
-    From the best of a coarse grid, whose neighbours hold a point where the slope is 0.
+    Bisection between the neighbours of the best point of a coarse grid; 1 where all are equally
+    good.
     """
     ladder = np.stack([log_evidence(terms, np.full(groups, np.exp(step))) for step in LADDER])
     good = ladder >= (top := ladder.max(axis=0)) - 1e-12 * (1 + np.abs(top))
-    # of equally good ones, nearest to 1
+    # among equally good ones, the nearest to 1
     rung = np.where(good, np.abs(LADDER)[:, None], np.inf).argmin(axis=0)
     low = LADDER[np.maximum(rung - 1, 0)]
     high = LADDER[np.minimum(rung + 1, len(LADDER) - 1)]

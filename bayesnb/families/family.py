@@ -1,16 +1,15 @@
-"""How a user says what columns hold: the family's name, its prior, and how to read the cells.
+"""How a user declares what columns hold: the family, its prior, and how to read the cells.
 
-A family's support is what its cells must be. The door through which tables come in asks it of rows
-to learn from and of rows to predict. It does not judge missing cells: the family's `missing` tells
-whether a cell may be missing.
+A family's support is the set of values that its cells can take. It is checked for rows to learn
+from and for rows to predict. Missing cells are another matter: see the family's `missing`.
 
-`BestOf` is chosen for each column by how well the column by itself predicts the label:
+`BestOf` chooses a family for each column by how well that column alone predicts the label:
 
     S(family) = sum_i log p(y_i | x_ij, all other rows), exact
 
-Evidences do not choose well: they favour the family that fits the bulk of a column, whether or not
-that says something of the label, and families whose densities have different base measures do not
-compare by them at all. The label's leave-one-out score always compares.
+The evidence would choose badly: it favours the family that fits the bulk of a column, whether or
+not that helps to predict the label, and it cannot compare densities with different base measures.
+The leave-one-out score of the label can.
 """
 
 from abc import ABC, abstractmethod
@@ -28,17 +27,17 @@ from bayesnb.families.weight import Weight
 from bayesnb.numerics.special import ratio
 from bayesnb.numerics.views import COUNTS, readable
 
-# The support: what the cells of a column must be
+# The support
 
 ANOTHER = "Declare it gaussian, or drop it."
 
 
 class Fault(NamedTuple):
-    """One way in which cells can be outside: which are, what to say of them, and what to do."""
+    """One way for cells to be outside the support: a test, a message, and advice."""
 
-    invalid: Callable[[Array], Array]  # a missing cell is not
+    invalid: Callable[[Array], Array]  # False for a missing cell
     message: str
-    advice: str  # in which {name} is the column's
+    advice: str
 
 
 MISSING = Fault(
@@ -50,7 +49,7 @@ INFINITE = Fault(np.isinf, "a number is infinite (inf)", "Make it NaN if it is m
 
 
 class Support(ABC):
-    """Which cells a family's densities are defined for; as text, what they must be."""
+    """The values for which a family's densities are defined; `str` describes them."""
 
     @abstractmethod
     def __str__(self) -> str: ...
@@ -58,27 +57,27 @@ class Support(ABC):
     @property
     @abstractmethod
     def faults(self) -> Sequence[Fault]:
-        """All ways in which a number can be outside."""
+        """All ways for a number to be outside."""
 
     @property
     def nonnegative(self) -> bool:
-        """Whether no number below 0 is inside."""
+        """Whether negative numbers are outside."""
         return not self.holds(np.full(1, -np.finfo(float).tiny), True)
 
     @property
     def has_zero(self) -> bool:
-        """Whether 0 is inside, as the cells are that a sparse table does not store."""
+        """Whether 0 is inside: it is the value of cells that a sparse table does not store."""
         return self.holds(np.zeros(1), True)
 
     def holds(self, x: Array, missing: bool) -> bool:
-        """Whether all numbers of an array are inside, or missing where they may be."""
+        """Whether all numbers of an array are inside; `missing` says whether NaN is allowed."""
         faults = self.faults if missing else (MISSING, *self.faults)
         return not any(fault.invalid(x).any() for fault in faults)
 
 
 @dataclass(frozen=True)
 class RealNumbers(Support):
-    """Finite numbers between two bounds, both of which belong to them.
+    """Finite numbers between two bounds, inclusive.
 
     >>> print(RealNumbers(at_least=0), RealNumbers(0, 1), sep="; ")
     numbers of at least 0; numbers from 0 to 1
@@ -102,10 +101,7 @@ class RealNumbers(Support):
 
 @dataclass(frozen=True)
 class Counts(Support):
-    """Whole numbers of at least 0 that can be added up.
-
-    With `fractional` they are any such numbers.
-    """
+    """Whole numbers of at least 0, or with `fractional` any numbers of at least 0."""
 
     fractional: bool = False
     has_zero = True
@@ -133,7 +129,7 @@ class Counts(Support):
         )
 
     def holds(self, x: Array, missing: bool) -> bool:
-        """Return whether all cells are counts, in one compiled pass."""
+        """Return whether all cells are counts, in one compiled pass over them."""
         return bool(
             numerics.count_kernels.are_counts(
                 readable(x.reshape(-1), COUNTS), not self.fractional, missing
@@ -160,7 +156,7 @@ class ZeroOrOne(Support):
 
 @dataclass(frozen=True)
 class AnyLevel(Support):
-    """Values that are levels: those of a column say which there are, so none is outside."""
+    """Levels. They are learnt from the column, so no value is outside."""
 
     def __str__(self) -> str:
         return "levels"
@@ -174,61 +170,59 @@ class AnyLevel(Support):
 
 
 class Seen(NamedTuple):
-    """What was counted, entry by entry: `k` levels of all columns, or events of each."""
+    """Counts entry by entry: `k` levels of all columns, or events of each column."""
 
     counts: Array  # `(c, k)`
-    unit: Array  # `(c, k)`, their concentrations at a smoothing of 1
-    column: Array  # `(k,)`, whose entry it is
-    level: Array  # `(k,)`, which of the column's it is
+    unit: Array  # `(c, k)`, concentrations at a smoothing of 1
+    column: Array  # `(k,)`, the column of each entry
+    level: Array  # `(k,)`, its level in that column
 
 
-NO_DIFFERENCE = "labels are predicted best when the columns hardly tell the classes apart"
+NO_DIFFERENCE = "labels are predicted best when the columns hardly distinguish the classes"
 NO_PRIOR = "labels are predicted best with hardly any prior"
-# the meaning of a factor of all pseudo-counts that is best at infinity (True), or at 0
+# what it means if the best factor of the pseudo-counts is infinite (True), or 0
 EXTREMES = {
     ("smoothing", True): NO_DIFFERENCE,
     ("smoothing", False): NO_PRIOR,
     ("strength", True): NO_DIFFERENCE,
     ("strength", False): NO_PRIOR,
-    ("scale", True): "the prior expects larger variances without end",
-    ("scale", False): "the prior expects smaller variances without end",
+    ("scale", True): "the larger the variances that the prior expects, the better",
+    ("scale", False): "the smaller the variances that the prior expects, the better",
 }
 
 
-LEAST, MOST = 1e-8, 1e8  # where a concentration or a count is as good as 0, or as infinite
+LEAST, MOST = 1e-8, 1e8  # concentrations or counts beyond count as 0, or as infinite
 BOUNDS = float(np.log(LEAST)), float(np.log(MOST))
 
 
 def positive(logs: Array) -> Array:
-    """Return the numbers whose logs are given; an end of the range is exactly that."""
+    """Exponentiate; the ends of the range are exact."""
     return np.clip(np.exp(logs), LEAST, MOST)
 
 
 @dataclass(frozen=True, eq=False)
 class Hyperparameters:
-    """The numbers of a family's prior that are chosen from data.
+    """Parameters of a family's prior that are chosen from data.
 
-    Families that declare the same object share them.
-
-    All are positive and searched from 1e-8 to 1e8. `Family.tuned` makes a prior of the values of
-    `names`, under which the evidence is to be largest; `Family.smoothed` one of those of `factors`,
-    for the leave-one-out score.
+    Families that declare the same object share them. All are positive, and searched from 1e-8 to
+    1e8. `Family.tuned` makes a prior from the values of `names`, which maximise the evidence;
+    `Family.smoothed` from those of `factors`, which maximise the leave-one-out score.
     """
 
     names: tuple[str, ...]
-    weak: tuple[float, ...]  # values where the data say nothing
-    # of the prior as declared: its strength, and maybe the `scale`
+    weak: tuple[float, ...]  # values if the data are uninformative
+    # factors of the declared prior: its strength, and maybe the `scale`
     factors: tuple[str, ...] = ("strength",)
     counts_levels: bool = False  # a strength of l adds l to the count of every level
-    note: str = ""  # how a smoothing enters the prior, in a sentence
-    # name, infinite or 0 -> its meaning
+    note: str = ""  # one sentence on how a smoothing enters the prior
+    # (name, whether infinite rather than 0) -> what that means
     extremes: Mapping[tuple[str, bool], str] = field(default_factory=dict)
 
     def meaning(self, name: str, infinite: bool, shared: bool = False) -> str:
-        """Words for a hyperparameter whose best value is infinite, or 0."""
+        """Explain a hyperparameter whose best value is infinite, or 0."""
         known = EXTREMES | dict(self.extremes)
-        size = "large" if infinite else "small"
-        default = f"the data ask for a prior whose {name} is as {size} as can be"
+        size = "larger" if infinite else "smaller"
+        default = f"the {size} the {name} of the prior, the better"
         return (known.get((f"shared {name}", infinite)) if shared else None) or known.get(
             (name, infinite), default
         )
@@ -237,12 +231,12 @@ class Hyperparameters:
 class Family[S: Stats](ABC):
     """Declaration of what columns hold: the prior, and how to read their cells."""
 
-    word: ClassVar[str]  # its name on the command line, by default that of the class in lower case
-    content: ClassVar[str] = ""  # what a column holds, in words; by default what the support says
-    # of a column, drawn from the predictive
+    word: ClassVar[str]  # name on the command line, by default the class's in lower case
+    content: ClassVar[str] = ""  # what a column holds, in words; by default `str(support)`
+    # how the predictive of a column is plotted
     picture: ClassVar[Literal["density", "mass", "levels"]] = "density"
     stats: ClassVar[type[Stats]]
-    # the type of the priors that users give; None if they give none
+    # the class of priors that users give, if they can
     conjugate: ClassVar[type[Belief] | None]
     # None for a prior that cannot be tuned
     hyperparameters: ClassVar[Hyperparameters | None] = None
@@ -250,38 +244,34 @@ class Family[S: Stats](ABC):
     has_levels: ClassVar[bool] = False
     # cells are codes of levels, on a grid that is learnt from the first table
     has_grid: ClassVar[bool] = False
-    # names of the cells 0, 1, ..., where there are no others
+    # names of the values 0, 1, ..., if these are the only ones
     outcomes: ClassVar[tuple[str, ...]] = ()
-    has_width: ClassVar[bool] = False  # each column has a standard deviation by itself
+    has_width: ClassVar[bool] = False  # each column has its own standard deviation
     multivariate: ClassVar[bool] = False  # one density over all columns of the block
     # the block's columns are words of one text, each of which is explained
     words: ClassVar[bool] = False
     reads_sparse: ClassVar[bool] = False  # reads CSR as it is
-    # a cell outside the support makes NaN of scores and stats: no need to look
+    # cells outside the support make scores and stats NaN, so they need no check
     shows_invalid: ClassVar[bool] = False
-    missing: ClassVar[bool] = True  # a missing cell is silent
-    levels: Any = None  # declared levels, or how to find them
-    unseen: str = "ignore"  # what a level does that training never saw
-    listed: bool = False  # a cell is a list of the column's levels, which are counted
-    threshold: float | None = None  # a one is above it
-    fractional: bool = False  # numbers that are not counts are taken too
+    missing: ClassVar[bool] = True  # missing cells are allowed, and skipped
+    levels: Any = None  # declared levels, or a rule for learning them
+    unseen: str = "ignore"  # what to do with levels not seen in training
+    listed: bool = False  # a cell is a list of levels, which are counted
+    threshold: float | None = None  # numbers above it are ones
+    fractional: bool = False  # numbers that are not counts are accepted
     shared: bool = False  # classes have parameters in common
     repeats: ClassVar[bool] = False  # reads columns of other blocks again
-    # exponents in the joint distribution of rows: 0 of what only weighs the label
+    # exponent in the joint distribution of rows; 0 for what only weights the label
     in_joint: Any = 1.0
 
     @property
     def option(self) -> str:
-        """Its name as a user gives it, with ":shared" behind it where classes have parameters in
-        common.
-        """
+        """Name as users write it, with ":shared" appended if classes share parameters."""
         return self.word + (":shared" if self.shared else "")
 
     @property
     def columnwise(self) -> "Family":
-        """The family of one of its columns by itself, whose beliefs are the `margins` of this
-        one's.
-        """
+        """The family of single columns, whose beliefs are the `margins` of this family's."""
         return self
 
     def __init_subclass__(cls, **options: Any) -> None:
@@ -290,24 +280,23 @@ class Family[S: Stats](ABC):
             cls.word = cls.__name__.lower()
         if cls.hyperparameters is not None and not hasattr(cls, "tuned"):
             raise TypeError(
-                f"{cls.__name__} declares hyperparameters, and not how they make a prior: define "
-                "`tuned`."
+                f"{cls.__name__} declares hyperparameters, so it must also define `tuned`."
             )
 
     @classmethod
     def shareable(cls) -> bool:
-        """Whether classes may have a parameter in common, `shared=True`."""
+        """Whether the family has the option `shared`."""
         return any(field.name == "shared" for field in fields(cls))  # type: ignore[arg-type]
 
     @classmethod
     def number_prior(cls) -> bool:
-        """Whether a number is a prior too: families whose default prior is one take any."""
+        """Whether the prior can be a number: it can where the default is one."""
         priors = [field for field in fields(cls) if field.name == "prior"]  # type: ignore[arg-type]
         return any(isinstance(field.default, Real) for field in priors)
 
     @property
     def combined(self) -> bool:
-        """Whether a cell is a combination of its columns' levels."""
+        """Whether a cell is a combination of levels of several columns."""
         return self.has_levels and self.multivariate
 
     @property
@@ -317,60 +306,55 @@ class Family[S: Stats](ABC):
 
     @property
     def counts_levels(self) -> bool:
-        """Whether its prior is a number of times that each level was seen."""
+        """Whether the prior is a pseudo-count of each level."""
         return self.hyperparameters is not None and self.hyperparameters.counts_levels
 
     @property
     @abstractmethod
     def support(self) -> Support:
-        """What its cells must be.
-
-        Tables are checked by it whenever they are read, to learn and to predict.
-        """
+        """The values that cells can take, checked whenever a table is read."""
 
     @property
     def positive_only(self) -> bool:
-        """Whether a negative number is an error."""
+        """Whether negative numbers are an error."""
         return self.support.nonnegative
 
     @property
     def of_lists(self) -> Self:
-        """This family for a column whose cells are lists; itself, if it reads none."""
+        """This family for a column whose cells are lists; itself if it cannot read lists."""
         return self
 
     def of_column(self, belief: Belief, levels: Any = None, unseen: str = "ignore") -> "Family":
-        """The family of a single column whose prior is this belief, `(c, ...)`, and whose levels
-        are read so.
-        """
+        """The family of a single column with this belief, `(c, ...)`, as its prior."""
         return replace(self, prior=belief.map(lambda array: unless_alike(array[:, None])))  # type: ignore[type-var]
 
     def is_refuted(self, x: Any, codes: Array, weight: Array | None = None) -> bool:
-        """Whether numbers of a table, `(r, f)`, can hardly be of this family: it is then not chosen
-        among others.
+        """Whether numbers, `(r, f)`, fit this family so badly that `BestOf` should not choose
+        it.
         """
         return False
 
     def read(self, x: Any) -> Cells:
-        """Numbers of a table, an array, a view or CSR, as the cells that its stats and densities
-        take.
+        """Convert numbers of a table (an array, a view or CSR) to the cells that stats and
+        densities read.
         """
         return x
 
     def written(self, drawn: Array) -> Array:
-        """Numbers that `read` would read as these cells."""
+        """Numbers that `read` would convert to these cells."""
         return drawn
 
     def observe(self, x: Cells, weight: Weight, sizes: Any = (), n_jobs: int | None = 1) -> Stats:
         """The stats of one block of cells.
 
-        `sizes` are the levels of each column, or the grid, where there are such.
+        `sizes` are the numbers of levels, or the grid, for families that have one.
         """
         layout = (sizes,) if self.has_levels or self.has_grid else ()
         return self.stats.of(x, weight, *layout, n_jobs=n_jobs)
 
     @abstractmethod
     def belief(self, stats: S) -> Belief:
-        """The prior, shaped like the stats, which it may take its scale from."""
+        """The prior, shaped like the stats, and perhaps on their scale."""
 
     def describe(self, belief: Belief) -> str:
         """The prior in words."""
@@ -380,14 +364,14 @@ class Family[S: Stats](ABC):
         """The family with the prior of this smoothing: a number, or numbers that broadcast to `(c,
         f)`.
 
-        A smoothing l adds l to every count: it is the concentration of a Dirichlet where `kind` is
-        "mean" or "predictive", and 1 + l is where it is "map". `scale` multiplies the variance that
-        a prior of variances expects. A family that does not say so has a prior that is worth as
-        many times the rows.
+        A smoothing l adds l to every count: the concentration of a Dirichlet is l if `kind` is
+        "mean" or "predictive", and 1 + l if it is "map". `scale` multiplies the variance that a
+        prior of variances expects. By default the smoothing multiplies the pseudo-counts of the
+        declared prior.
         """
         if self.hyperparameters is None:
             raise TypeError(
-                f"{type(self).__name__} has no smoothing that could be set. Compare other columns."
+                f"{type(self).__name__} has no smoothing to set. Compare other columns."
             )
         declared = getattr(self, "prior", None)
         prior = self.belief(stats) if declared is None else declared
@@ -407,10 +391,10 @@ class HasCounts(Protocol):
     """A family that counts levels or events."""
 
     def seen(self, stats: Any) -> Seen:
-        """Return what the stats have counted."""
+        """Return the counts in the stats."""
 
 
-# by the word on the command line, in the order in which they are listed
+# by `word`, in the order of listings
 FAMILIES: dict[str, type[Family]] = {}
 
 
@@ -424,33 +408,31 @@ def register(family: type[Family]) -> type[Family]:
 
 
 def conjugate_priors() -> dict[str, type[Belief]]:
-    """The types of the priors that users give to the registered families, by name."""
+    """The classes of priors of the registered families, by name."""
     kinds = [family.conjugate for family in FAMILIES.values() if family.conjugate is not None]
     return {kind.__name__: kind for kind in kinds}
 
 
 def ordered_hyperparameters(families: Iterable[Family]) -> list[Hyperparameters]:
-    """The hyperparameters of some families, each once: first those of registered ones, in their
-    order.
-    """
+    """The distinct hyperparameters of some families: those of registered ones first, in order."""
     there = [family.hyperparameters for family in families if family.hyperparameters is not None]
     known = [family.hyperparameters for family in FAMILIES.values()]
     return [each for each in dict.fromkeys([*known, *there]) if each in there]
 
 
 def unless_alike(values: Array) -> Array:
-    """Drop the class axis of `(c, ...)` where all classes are alike."""
+    """Drop the class axis of `(c, ...)` if all classes are equal."""
     return values[0] if (values == values[:1]).all() else values
 
 
 def proportions(*concentrations: Array) -> tuple[Array, ...]:
-    """Concentrations divided by their mean over all of them; ones, if they are all 0."""
+    """Concentrations divided by their overall mean; ones if all are 0."""
     mean = np.mean([np.mean(each) for each in concentrations])
     return tuple(np.where(mean > 0, ratio(each, mean), 1.0) for each in concentrations)
 
 
 def checked_unseen(family: str, unseen: Any) -> None:
-    """Raise for what no policy for new levels is."""
+    """Raise for an unknown policy for new levels."""
     if unseen not in ("ignore", "error", "reserve"):
         raise ValueError(
             f"{family}: unseen must be 'ignore', 'error' or 'reserve', got {unseen!r}."
@@ -458,9 +440,9 @@ def checked_unseen(family: str, unseen: Any) -> None:
 
 
 def checked_prior(family: str, prior: Any, kind: type[Belief], short: bool = False) -> None:
-    """Raise for a prior that is another family's, or none at all.
+    """Raise for a prior of another family, or for something that is no prior.
 
-    The `short` form of one is left to the prior.
+    With `short`, a number is left to the prior's own check.
     """
     given = isinstance(prior, Belief | str) if short else prior is not None
     if given and not isinstance(prior, kind):
@@ -477,12 +459,12 @@ def declared_levels(family: str, levels: Any) -> tuple[Any, ...]:
         repeated = len(set(declared)) < len(declared)
     except TypeError:
         raise ValueError(
-            f"{family}: levels is one list of levels, the same for all columns, got "
-            f"{list(declared)!r:.80}. Where "
-            "columns have different levels, give them a categorical type that has its own."
+            f"{family}: levels must be one list of levels for all columns, got "
+            f"{list(declared)!r:.80}. If columns have different levels, give each a categorical "
+            "type."
         ) from None
     if repeated:
-        raise ValueError(f"{family}: levels has one twice: {list(declared)}.")
+        raise ValueError(f"{family}: levels must differ, got {list(declared)}.")
     return declared
 
 
@@ -494,9 +476,9 @@ def _is_shown(field: Any, value: Any) -> bool:
 
 
 def shaped(family: str, prior: Belief, shape: tuple[int, ...]) -> Any:
-    """The prior with the axes of the data, or an error that says which it lacks."""
+    """Broadcast the prior to the axes of the data, or raise with their names."""
     try:
-        # a copy: the user's may change
+        # a copy, as the user may change the original
         return prior.map(lambda array: np.broadcast_to(np.array(array), shape))
     except ValueError:
         axes = "(classes, columns)" if len(shape) == 2 else "(classes, 1, levels)"
@@ -508,20 +490,20 @@ def shaped(family: str, prior: Belief, shape: tuple[int, ...]) -> Any:
 
 @dataclass(frozen=True, eq=False, init=False)
 class BestOf:
-    """Choice among families, made for each column by how well the column alone predicts the label.
+    """A choice among families for each column, by how well the column alone predicts the label.
 
-    The first family is taken, unless another one's exact leave-one-out log score of the label is
-    better by more than ``margin`` nats.
+    The first family is chosen unless the exact leave-one-out log score of the label under another
+    is better by more than ``margin`` nats.
 
     Parameters
     ----------
     *families : Family
-        Two candidates or more. One that cannot model a column's cells is passed over, and so is one
-        after the first that they refute: ``Poisson``, where the variance within classes is more
-        than five times the mean.
+        Two candidates or more. Candidates that cannot model the cells of a column are skipped. So
+        is ``Poisson``, unless it comes first, where the variance within classes exceeds five times
+        the mean.
     margin : float, default=2.0
-        By how many nats another candidate must be better than the first; where columns are more
-        than rows, as many times that as there are columns for each row.
+        By how many nats another candidate must beat the first. Where there are more columns than
+        rows, this is multiplied by the number of columns per row.
 
     Attributes
     ----------
@@ -530,21 +512,20 @@ class BestOf:
 
     See Also
     --------
-    NaiveBayes : What was chosen is in its ``families_``, and by how much in ``choices_``.
+    NaiveBayes : Its ``families_`` are those chosen, and its ``choices_`` the scores.
 
     Notes
     -----
-    The choice is made at the first ``fit`` or ``partial_fit``, and then fixed. Where a
-    candidate is a family over several columns at once, a block of columns is decided as a whole.
+    The choice is made at the first ``fit`` or ``partial_fit``, and then fixed. If a candidate
+    models several columns jointly, one choice is made for the block.
 
-    Evidences would not choose well: they favour the family that fits the bulk of a column, whether
-    or not that tells the classes apart, and densities relative to different base measures cannot be
-    compared by them at all.
+    The evidence would choose badly: it favours the family that fits the bulk of a column, whether
+    or not that separates the classes, and it cannot compare densities with different base measures.
 
     Examples
     --------
     >>> from bayesnb import BestOf, Categorical, Gaussian, NaiveBayes
-    >>> # one class outside, the other inside: no two bell curves
+    >>> # one class at 1 and 9, the other at 5: normal distributions do not fit
     >>> x = [[1.0], [9.0], [1.0], [9.0], [5.0], [5.0], [5.0], [5.0]] * 5
     >>> best = BestOf(Gaussian(shared=True), Categorical())
     >>> model = NaiveBayes(best).fit(x, list("aaaabbbb") * 5)
@@ -570,14 +551,12 @@ class BestOf:
 
     @classmethod
     def of_fields(cls, candidates: tuple[Family, ...], margin: float = 2.0) -> Self:
-        """Return the choice among these candidates."""
+        """Rebuild the choice from its fields."""
         return cls(*candidates, margin=margin)
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of the candidates: the class of one that is declared with its defaults, else all of
-        its declaration.
-        """
+        """Names of the candidates: the class name if all options are defaults, else the repr."""
         return tuple(
             type(family).__name__ if repr(family) == repr(type(family)()) else repr(family)
             for family in self.candidates
@@ -585,7 +564,7 @@ class BestOf:
 
     @property
     def over_blocks(self) -> bool:
-        """Whether a candidate is a family over several columns at once."""
+        """Whether a candidate models several columns jointly."""
         return any(family.multivariate or family.words for family in self.candidates)
 
     def __repr__(self) -> str:
@@ -595,10 +574,10 @@ class BestOf:
 
 @dataclass(frozen=True, eq=False)
 class Choice:
-    """How the family of a column, or of a block of columns, was chosen among candidates."""
+    """How the family of a column or of a block of columns was chosen."""
 
-    key: Hashable  # the column's name, or those of a block
+    key: Hashable  # name of the column, or names of the block
     candidates: tuple[str, ...]
-    # the label's score by each candidate, `(candidates,)`; NaN for one that cannot have the cells
+    # score of the label under each candidate; NaN if it cannot model the cells
     elpd: np.ndarray
-    chosen: int  # the place of the one that was chosen
+    chosen: int  # index of the chosen candidate

@@ -2,9 +2,9 @@
 
     variance ~ InverseGamma(shape, scale)      mean | variance ~ Normal(location, variance / count)
 
-`count` is how many rows the belief about the mean is worth. Equations: Murphy (2007), Conjugate
-Bayesian analysis of the Gaussian distribution, section 3; the predictive is Student's t. With
-`shared=True` all classes have one variance, and what tells them apart is linear in the cells.
+`count` is a pseudo-count of rows for the mean. Equations: Murphy (2007), Conjugate Bayesian
+analysis of the Gaussian distribution, section 3; the predictive is Student's t. With `shared=True`
+all classes have one variance, and the log-odds are linear in the cells.
 """
 
 from abc import abstractmethod
@@ -50,12 +50,12 @@ from bayesnb.numerics.threads import in_order, pieces
 from bayesnb.numerics.views import EVERY, numbers
 
 ROUNDED = 8 * float(np.finfo(float).eps)
-FEW = 1 << 14  # cells, times classes: NumPy takes milliseconds, and nothing is compiled
-MOST_SETTLED = 1e12  # rows about a variance for each about its mean
+FEW = 1 << 14  # cells times classes below which NumPy takes milliseconds: nothing is compiled
+MOST_SETTLED = 1e12  # largest ratio of the pseudo-counts of variance and mean
 
 
 class Slip(NamedTuple):
-    """Bounds of the errors of a mean and an ssd."""
+    """Bounds on the rounding errors of a mean and an ssd."""
 
     mean: Array
     ssd: Array
@@ -63,11 +63,11 @@ class Slip(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class GaussianStats(MomentStats):
-    """Rows seen, their mean, and their summed squared deviation. All `(c, f)`."""
+    """Number of rows, their mean, and their summed squared deviations. All `(c, f)`."""
 
     count: Array
     mean: Array
-    ssd: Array  # not sum(x**2): around x = 1e8 that has no correct digit left
+    ssd: Array  # not sum(x**2), which has no correct digit left around x = 1e8
 
     @classmethod
     def counted(cls, x: Cells, weight: Weight, n_jobs: int | None) -> Self:
@@ -97,11 +97,10 @@ class GaussianStats(MomentStats):
     def without(
         self, part: Self, every: Any = False, rounding: float = SLACK
     ) -> tuple[Self, Array]:
-        """What stays, and faults of counts and spreads: none below zero, none of a single row, and
-        all rows have the mean of all.
+        """Subtract `part`, and flag impossible results: a count or ssd below 0, an ssd of a single
+        row, or all rows removed but another mean.
 
-        A spread that may be rounding is taken to be 0. Where all rows had one value, those that
-        stay have it.
+        An ssd that may be rounding becomes 0. Where all rows had one value, the rest keep it.
         """
         rest = self - part
         slip = self.slip(part, rest).ssd
@@ -110,7 +109,7 @@ class GaussianStats(MomentStats):
         single = none | (rounding == 0) & (count == 1)
         size = self._size()
         moved = np.abs(part.mean - self.mean) > SLACK * size
-        # what rounding left when the rows came, or others left
+        # what rounding left when rows were added, or others removed
         equal = SLACK * self.ssd + ROUNDED * self.count * size**2
         spread = (np.abs(rest.ssd) > equal + slip) & ((rest.ssd < 0) | single)
         negative = rest.count < -slack(self.count, rounding)
@@ -121,15 +120,15 @@ class GaussianStats(MomentStats):
         return type(self)(count, mean, ssd), invalid
 
     def slip(self, part: Self, rest: Self) -> Slip:
-        """Bound the rounding errors of what stays.
+        """Bound the rounding errors after a subtraction.
 
-        With a and b the means of all n rows and of the k that go, and d = b - a,
+        With a and b the means of all n rows and of the k removed, and d = b - a,
 
-            mean that stays = a - d k / (n - k)        ssd that stays = ssd - ssd of those - n d**2
-            k / (n - k)
+            remaining mean = a - d k / (n - k)
+            remaining ssd = ssd - removed ssd - n d**2 k / (n - k)
 
-        A mean is rounded to a part ROUNDED of its size and of the rows' spread, an ssd to one of
-        itself, as often as batches that are added up need.
+        A mean has the error ROUNDED, relative to its size and the rows' standard deviation, and an
+        ssd relative to itself: enough for sums of many batches.
         """
         gap = part.mean - self.mean
         size = self._size() + part._size()
@@ -144,8 +143,8 @@ class GaussianStats(MomentStats):
         return np.abs(self.mean) + np.sqrt(np.maximum(ratio(self.ssd, self.count), 0.0))
 
     def invalid_columns(self) -> Array:
-        """Columns in which no class has a usual variance, or a mean is extreme, infinite or
-        missing.
+        """Columns where no class has a variance in the usual range, or a mean is extreme or not
+        finite.
         """
         spread = self.ssd.max(axis=0)
         usual = (spread > 1e-280) & (spread < 1e280) & (np.abs(self.mean).max(axis=0) < 1e140)
@@ -172,13 +171,13 @@ class GaussianDensity(Density):
         return by_rows(lambda rows: score(numbers(x, rows)), x, len(self), out, n_jobs)
 
     def linear_against(self, place: int) -> Linear | None:
-        """Far from zero the means' squares have no digit left for their difference."""
+        """Differences computed from differences of means: far from 0, squares would lose all
+        digits.
+        """
         return self.linear(self.mean[place])
 
     def linear(self, other: Any = 0.0) -> Linear | None:
-        """Linear where all classes have one variance: the square of a cell is then worth the same
-        to each of them.
-        """
+        """Linear where all classes have one variance: the squares of cells then cancel."""
         if not self.proper.all() or (self.variance != self.variance[:1]).any():
             return None
         weights = (self.mean - other) / self.variance
@@ -206,23 +205,22 @@ class NormalInverseGamma(StudentBelief):
     Parameters
     ----------
     mean : float or array
-        Where the mean is expected.
+        Expected mean.
     count : float or array
-        How many rows the belief about the mean is worth.
+        Pseudo-count of rows for the mean.
     shape : float or array
-        Shape of the variance's inverse gamma distribution: half as many rows as the belief about
-        the variance is worth. At least -0.5, which is the reference prior's.
+        Shape of the inverse gamma distribution of the variance: half its pseudo-count of rows. At
+        least -0.5, the value of the reference prior.
     scale : float or array
-        Scale of the variance's inverse gamma distribution. The expected variance is scale / (shape
-        - 1).
+        Scale of the inverse gamma distribution of the variance, whose mean is scale / (shape - 1).
     models : int, default=0
-        0 where each class has a variance of its own. 1 where classes, along the first axis, have it
-        in common, as under ``Gaussian(shared=True)``; more for as many such models, side by side.
+        0 if each class has its own variance. 1 if the classes, along the first axis, share it, as
+        under ``Gaussian(shared=True)``; n for n such models side by side.
 
     See Also
     --------
     Gaussian : Columns of real numbers.
-    NormalInverseWishart : The same for a block of columns.
+    NormalInverseWishart : The generalisation to a block of columns.
 
     Notes
     -----
@@ -231,8 +229,9 @@ class NormalInverseGamma(StudentBelief):
         \text{variance} &\sim \text{InverseGamma}(\text{shape}, \text{scale}) \\ \text{mean} \mid
         \text{variance} &\sim \text{Normal}(\text{mean}, \text{variance} / \text{count})
 
-    The predictive is Student's t with 2 shape degrees of freedom. ``estimate("mean")`` takes the
-    variance of the expected precision where no variance is expected, at a shape of 1 or less.
+    The predictive is Student's t with 2 shape degrees of freedom. At a shape of 1 or less the
+    variance has no finite mean, and ``estimate("mean")`` takes the inverse of the expected
+    precision.
 
     References
     ----------
@@ -288,13 +287,13 @@ class NormalInverseGamma(StudentBelief):
         half, surprise, widened = map(self.pooled, terms)
         shape = self.per_model(self.shape)
         scale = self.per_model(self.scale)
-        # ratios of normalizers, written so that a row keeps its digits after 1e12 others
+        # ratios of normalizers, written so that one row counts even after 1e12 others
         gain = xp.log_gamma_ratio(shape, half) - shape * xp.log1p(surprise / scale)
         return gain - half * (LOG_2PI + xp.log(scale + surprise)) - widened / 2
 
     def log_predictive(self, x: Array) -> Array:
-        # Student's t with 2 * shape degrees of freedom, also where a distance is infinite; an
-        # improper prior has no width
+        # Student's t with 2 * shape degrees of freedom; distances may be infinite, and an improper
+        # prior has no width
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
             width = np.sqrt(2 * self.scale * (1 + 1 / self.count))
             gap = x - self.location
@@ -325,8 +324,8 @@ class NormalInverseGamma(StudentBelief):
     def strengthened(self, times: Any, scale: float = 1.0) -> Self:
         if np.any(self.shape < 0):
             raise ValueError(
-                "Gaussian: a prior with a negative shape has no strength that could be scaled. "
-                "Give another prior."
+                "Gaussian: the strength of a prior with a negative shape cannot be scaled. Give "
+                "another prior."
             )
         strength = times * self.count, times * self.shape, times * scale * self.scale
         return self.made(self.location, *strength)
@@ -380,9 +379,9 @@ class NormalInverseGamma(StudentBelief):
         return kernel_scores(student, self._student(s), define, numbers(x, EVERY))
 
     def _student(self, s: Any, power: Any = 1.0) -> tuple[Any, ...]:
-        """K(s) times a power, as height - exponent * log1p(width * (x - location)**2).
+        """The terms of K(s) times a power, height - exponent * log1p(width * (x - location)**2).
 
-        And whether a class's exponents are alike, and no square is subtracted.
+        The last one says whether exponents are equal within each class and no width is negative.
         """
         with np.errstate(all="ignore"):
             exponent = power * (self.shape + s / 2)
@@ -405,13 +404,13 @@ class NormalInverseGamma(StudentBelief):
             at_location = of_powers(self.cumulants(self.location, ORDER, tilt * w), power)
             gone = np.isnan(cells)
             total -= gone.astype(float) @ at_location.swapaxes(1, 2)
-            total[:, gone.all(axis=1)] = 0.0  # a row without cells is certain, to the last digit
+            total[:, gone.all(axis=1)] = 0.0  # exactly, for a row without cells
         return total
 
     def rounding_error(
         self, before: GaussianStats, part: GaussianStats, rest: GaussianStats
     ) -> Array:
-        """The error of the location is in standard deviations of a row, that of the scale a part of
+        """Errors of the location in standard deviations of a row, and of the scale relative to
         it.
         """
         slip = before.slip(part, rest)
@@ -425,7 +424,7 @@ class NormalInverseGamma(StudentBelief):
         return np.where(wider + moved == 0, 0.0, off)
 
     def units(self, x: Cells) -> list[NumberUnit]:
-        """A block of each column."""
+        """Each column as a block."""
         cells = np.asarray(numbers(x, EVERY), float)
         units = []
         for j in range(cells.shape[1]):
@@ -436,8 +435,8 @@ class NormalInverseGamma(StudentBelief):
     # PyMC
 
     def log_density(self, theta: GaussianDensity) -> Parts:
-        """log p of each mean given its variance, and of each variance: of one that classes share
-        in equal parts.
+        """log p of each mean given its variance, and of each variance; classes that share a
+        variance have equal parts of it.
         """
         log_variance = np.log(theta.variance)
         spread = self.count * (theta.mean - self.location) ** 2 / theta.variance
@@ -462,7 +461,7 @@ class NormalInverseGamma(StudentBelief):
 def kernel_scores(
     kernel: Callable[..., bool], terms: tuple[Any, ...], define: Callable[[Array], Array], x: Array
 ) -> Array:
-    """Scores by a kernel with its terms; by `define`, where a square left the range of floats."""
+    """Scores by a compiled kernel; by `define` where a square overflowed."""
     total = np.zeros((len(x), len(terms[0])))
     if not kernel(x, *terms, total):
         overflowed = ~np.isfinite(total).all(axis=1)
@@ -471,28 +470,28 @@ def kernel_scores(
 
 
 VARIANCES = {
-    ("count", True): "the classes' means differ no more than chance makes them, "
-    "and the prior says that they are one",
-    ("count", False): "the classes' means lie infinitely far apart for their variances",
-    ("shape", True): "the classes' variances differ no more than chance makes them, "
-    "and so the prior says",
-    ("shape", False): "the classes' variances differ by orders of magnitude, "
-    "and the prior says that any is as likely",
-    ("shared shape", True): "a column has one variance for all classes, and the prior says which",
+    ("count", True): "the means of the classes differ no more than by chance: the best prior is "
+    "that they are equal",
+    ("count", False): "the means of the classes are infinitely far apart for their variances",
+    ("shape", True): "the variances of the classes differ no more than by chance: the best prior "
+    "is that they are equal",
+    ("shape", False): "the variances of the classes differ by orders of magnitude: the best prior "
+    "is flat",
+    ("shared shape", True): "the classes share one variance, which the best prior fixes",
 }
 NORMAL = Hyperparameters(
     names=("count", "shape", "scale"),
     weak=(0.01, 1.0, 1.0),
     factors=("strength", "scale"),
-    note="In Gaussian columns the prior has l times the estimator's count, shape and scale: l is "
-    "how strongly it is believed, and 1 is as declared.",
+    note="In Gaussian columns l multiplies the count, shape and scale of the estimator's prior; 1 "
+    "is the prior as declared.",
     extremes=VARIANCES,
 )
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class NormalFamily[S: MomentStats](Family[S]):
-    """What columns of numbers and blocks of them share: how a prior is made and shaped."""
+    """Base of the Gaussian families: how a prior is made and shaped."""
 
     prior: Any = None
     shared: bool = False
@@ -511,7 +510,7 @@ class NormalFamily[S: MomentStats](Family[S]):
 
     @abstractmethod
     def shaped(self, prior: Any, stats: S) -> Sequence[Array]:
-        """A prior's arrays with the axes of the stats, or an error that says which they lack."""
+        """Broadcast the arrays of a prior to the axes of the stats, or raise."""
 
     def belief(self, stats: S) -> Any:
         prior = self.weak_prior(stats) if self.prior is None else self.prior
@@ -520,7 +519,7 @@ class NormalFamily[S: MomentStats](Family[S]):
         return belief
 
     def smoothed(self, stats: S, smoothing: Any, kind: str, scale: float = 1.0) -> Self:
-        """Every column by itself has the prior that `Gaussian` has of this smoothing."""
+        """Each column has marginally the prior of a `Gaussian` with this smoothing."""
         return replace(self, prior=self.belief(stats).strengthened(smoothing, scale))
 
 
@@ -531,26 +530,24 @@ class Gaussian(NormalFamily[GaussianStats]):
     Parameters
     ----------
     prior : NormalInverseGamma or None, default=None
-        The belief about mean and variance before the data. None: a weak one on the scale of the
-        data, with the mean of all rows, a count of 0.01, a shape of 1, and the variance of all rows
-        as its scale (1 for a constant column). The first ``fit`` or ``partial_fit`` sets it; it is
-        then in ``prior_``.
+        The prior. None: a weak one on the scale of the data, with the mean of all rows, a count of
+        0.01, a shape of 1, and the variance of all rows as its scale (1 for a constant column). The
+        first ``fit`` or ``partial_fit`` sets it; it is then in ``prior_``.
     shared : bool, default=False
-        Whether a column has one variance for all classes, and a mean for each. A prior must then
+        Whether classes share the variance of a column, each with its own mean. A prior must then
         have the same ``shape`` and ``scale`` for every class.
 
     See Also
     --------
     GaussianNB : The preset with this family in all columns.
     MultivariateGaussian : A block of columns with their correlations.
-    Histogram : Columns of numbers whose density has any shape.
+    Histogram : Columns of numbers with densities of any shape.
 
     Notes
     -----
-    Posterior and predictive, Student's t, are exact. A missing cell is left out. Under
-    the weak prior, predictions do not change when a column is shifted or rescaled. With
-    ``shared=True`` the scores of the classes are linear in the columns, see
-    ``NaiveBayes.linear_form``.
+    Posterior and predictive, Student's t, are exact. Missing cells are left out. Under the weak
+    prior, predictions do not change when a column is shifted or rescaled. With ``shared=True`` the
+    log-odds are linear in the columns, see ``NaiveBayes.linear_form``.
 
     Examples
     --------
@@ -585,8 +582,8 @@ class Gaussian(NormalFamily[GaussianStats]):
         return f"{mean}; standard deviation near {sd}, worth {rows} rows"
 
     def tuned(self, stats: GaussianStats, *values: Any) -> Self:
-        """Count, shape and scale / shape, relative to each column's pooled variance, around its
-        pooled mean.
+        """Set count, shape, and scale / shape relative to the pooled variance, around the pooled
+        mean.
         """
         count, shape, scale = values
         weak = self.weak_prior(stats)
@@ -596,31 +593,27 @@ class Gaussian(NormalFamily[GaussianStats]):
 
 
 def weak_prior(pooled: GaussianStats) -> NormalInverseGamma:
-    """The prior worth a hundredth of a row about the mean, and two about the variance, which is 1
-    if constant.
-    """
+    """The prior with 0.01 pseudo-rows for the mean and two for the variance (1 if constant)."""
     variance = np.where(constant(pooled), 1.0, ratio(pooled.ssd, pooled.count))
     return NormalInverseGamma(pooled.mean, 0.01, 1.0, variance)
 
 
 def constant(stats: GaussianStats) -> Array:
-    """Columns in which all rows have one value, but for rounding."""
+    """Columns in which all rows have one value, up to rounding."""
     return np.sqrt(ratio(stats.ssd, stats.count)) <= 2 * np.spacing(np.abs(stats.mean))
 
 
 def refuse_settled(prior: StudentBelief) -> None:
-    """Raise for a prior that settles the variance so much that no digit of a score's distribution
-    is left.
+    """Raise for a prior that is so sure of the variance that the distribution of scores has no
+    digit left.
 
-    Its cumulants are differences of shape * (1 / count + u) and shape / count, whose digits cancel.
+    Cumulants are differences of shape * (1 / count + u) and shape / count, whose digits cancel.
     """
     name = prior.common[0]
     rows = getattr(prior, name)
     if (rows / np.maximum(prior.count, 1.0) > MOST_SETTLED).any():
         raise ValueError(
-            f"{type(prior).__name__}: {name} can be at most 1e12 times the count, or 1e12 where "
-            "that is below 1, got "
-            f"{np.max(rows):g}: beyond that a score has no digit left. Give a smaller "
-            f"{name}; 1e9 already "
-            "holds a variance to four digits and more."
+            f"{type(prior).__name__}: {name} can be at most 1e12 times the count (1e12 if the "
+            f"count is below 1), got {np.max(rows):g}: beyond that no digit of a score is correct. "
+            f"Give a smaller {name}; 1e9 already fixes a variance to four digits."
         )

@@ -1,16 +1,14 @@
 """Columns of numbers whose density has any shape: histograms on a grid of quantiles of the column.
 
-    each cut of the grid is a boundary of bins with the same probability
-    shares of the bins ~ Dirichlet(concentration Q)        number | bin ~ as all rows are
+    each cut of the grid is a bin boundary with the same probability
+    shares of the bins ~ Dirichlet(concentration Q)        number | bin ~ as in all rows
 
-Q is the share of a bin among all rows, of all classes together. All ways to join levels of the grid
-into bins are averaged, weighted by their evidence, in closed form: numerics/histogram.py has the
-sums.
+Q is the share of a bin among the rows of all classes. All ways to join levels of the grid into bins
+are averaged, weighted by their evidence, in closed form: see numerics/histogram.py.
 
-All here is relative to the distribution of all rows. What depends on the class is the ratio p(x |
-class) / p(x) of a level, which is theta / Q of the bin that holds it, theta the class's share of
-the bin. Given the bins theta ~ Beta(a, A - a), with a = concentration Q + rows of the class in the
-bin.
+Densities are relative to the distribution of all rows. The ratio p(x | class) / p(x) of a level is
+theta / Q of its bin, with theta the class's share of the bin. Given the bins theta ~ Beta(a, A -
+a), with a = concentration Q + rows of the class in the bin.
 
 Endres and Foeldiak (2005), Bayesian bin distribution inference and mutual information.
 """
@@ -35,21 +33,21 @@ from bayesnb.numerics.special import draw_log_gamma, log
 from bayesnb.numerics.threads import blocks
 from bayesnb.numerics.views import EVERY
 
-NUMBERS = 1 << 17  # of bins whose probabilities are computed at once
-# Halvings of a grid, and rows from which on there is one more: of fewer rows more levels predict no
-# better, and the work grows with their square.
+NUMBERS = 1 << 17  # bins whose probabilities are computed at once
+# Halvings of a grid, one more from so many rows on: with fewer rows, more levels predict no better,
+# and the work grows with the square of their number.
 DEPTH, MANY_ROWS = 5, 8_000
-MAX_TABLES = 8  # of cumulants, that are kept: four are asked for, for one way to temper
-COARSE_LEVELS = 8  # of a column that is compared with others
+MAX_TABLES = 8  # cached tables of cumulants; one set of exponents needs four
+COARSE_LEVELS = 8  # levels of a column that is compared with others
 VANISHING = 1e-200  # a concentration of 0 is the limit of small ones
 SHAPES = Hyperparameters(
     names=("concentration",),
     weak=(2.0,),
-    note="In columns with histograms the prior's concentration is l times the declared one: "
-    "how alike the classes are where they differ at all.",
+    note="In histogram columns l multiplies the declared concentration: how similar the classes "
+    "are where they differ at all.",
     extremes={
-        ("concentration", True): "where classes differ, the prior says that they hardly do",
-        ("concentration", False): "a class has its cells in one bin, and the prior says so",
+        ("concentration", True): "where classes differ at all, they hardly do",
+        ("concentration", False): "each class has all its cells in one bin",
     },
 )
 
@@ -64,7 +62,7 @@ class GridStats(TableStats):
 
     def check(self) -> None:
         if not isinstance(self.grid, Grid):
-            raise ValueError("its cells are on no grid.")
+            raise ValueError("its cells have no grid.")
 
     def mle(self) -> RatioDensity:
         return RatioDensity(self.mle_share() / self.grid.share, self.grid)
@@ -72,10 +70,10 @@ class GridStats(TableStats):
 
 @dataclass(frozen=True, eq=False)
 class NumberDistributions:
-    """Columns as distributions of numbers, with the methods of SciPy's frozen distributions.
+    """Distributions of numbers, with the methods of SciPy's frozen distributions.
 
-    A number is uniform on its level, which ends at cuts, or at the least and the largest number
-    learnt. There are pairs of a class and a column, in arrays of one shape, `(c, f)`.
+    Within a level numbers are uniform; levels end at cuts, or at the smallest and largest number
+    learnt. `classes` and `features` are arrays of one shape, `(c, f)`.
     """
 
     belief: Any
@@ -106,7 +104,7 @@ class NumberDistributions:
         return self
 
     def level_columns(self, x: Cells, columns: Any) -> Any:
-        """Columns as levels, to be compared with others."""
+        """Columns as levels, for comparison with other columns."""
         return self.belief.level_columns(x, columns)
 
     @cached_property
@@ -115,7 +113,7 @@ class NumberDistributions:
         return np.exp(self.belief.log_mean + self.grid.log_share)
 
     def log_predictive(self, x: Array) -> Array:
-        """log p(x): beyond the ends that of the outer level; 0 of a missing number."""
+        """log p(x), beyond the ends that of the outer level; 0 for a missing number."""
         x, c, f = np.broadcast_arrays(np.asarray(x, float), self.classes, self.features)
         table = self.belief.log_mean + self.grid.log_base
         logs = np.zeros(x.shape)
@@ -134,7 +132,7 @@ class NumberDistributions:
     quantile = ppf
 
     def _interpolate(self, at: Any, read: Callable[[Array, Array, Array], Array]) -> Array:
-        """What is read of each pair's edges of levels and the probability below each edge."""
+        """Interpolate between the edges of levels and the probability below each edge."""
         lower, upper = self.grid.ends
         at, c, f = np.broadcast_arrays(np.asarray(at, float), self.classes, self.features)
         out = np.empty(at.shape)
@@ -173,10 +171,10 @@ class NumberDistributions:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class AveragedHistogram(LevelBelief):
-    """Belief about a density on a grid: a histogram, averaged over all ways to join levels to bins.
+    """Belief about a density on a grid: a histogram averaged over all ways to join levels into
+    bins.
 
-    It is the belief of ``Histogram`` columns, which make it; users meet it in ``prior_`` and
-    ``posterior_``.
+    ``Histogram`` columns make it; it appears in ``prior_`` and ``posterior_``.
 
     Parameters
     ----------
@@ -195,12 +193,12 @@ class AveragedHistogram(LevelBelief):
 
     Notes
     -----
-    Everything is relative to the distribution of all rows. A level's ratio p(x | class) / p(x) is
-    theta / Q of the bin in which it lies, with theta the share of the bin in the class and Q that
-    among all rows. ``mean`` and ``mode`` are ratios, and so are the ends of ``interval``; ``mode``
-    is that of the most probable bins, and 1 where their Dirichlet has no peak. ``log_evidence`` is
-    relative to that of the shares among all rows. ``predictive`` spreads the expected share of a
-    level evenly over its range.
+    Densities are relative to the distribution of all rows. The ratio p(x | class) / p(x) of a level
+    is theta / Q of its bin, with theta the share of the bin in the class and Q its share among all
+    rows. ``mean``, ``mode`` and the ends of ``interval`` are such ratios; ``mode`` uses the most
+    probable bins, and is 1 where their Dirichlet has no peak. ``log_evidence`` is relative to that
+    under the shares of all rows. ``predictive`` spreads the expected share of a level evenly over
+    its range.
 
     Examples
     --------
@@ -211,7 +209,7 @@ class AveragedHistogram(LevelBelief):
     (array([4.5]), [[1.51, 0.49], [0.49, 1.51]])
     """
 
-    has_atoms: ClassVar[bool] = True  # where no cut is a boundary
+    has_atoms: ClassVar[bool] = True  # the ratio is 1 where no cut is a boundary
     layout: ClassVar[tuple[str, ...]] = ("grid",)
     by_column: ClassVar[tuple[str, ...]] = ("concentration", "log_odds")
     concentration: Parameter
@@ -225,11 +223,11 @@ class AveragedHistogram(LevelBelief):
         checked("AveragedHistogram: log_odds", self.log_odds, -np.inf)
         checked("AveragedHistogram: counts", self.counts)
         if not isinstance(self.grid, Grid) or np.shape(self.counts)[-1:] != (len(self.grid.low),):
-            raise ValueError("AveragedHistogram: each level of the grid has a count.")
+            raise ValueError("AveragedHistogram: each level of the grid must have a count.")
 
     @property
     def a(self) -> Array:
-        """Concentration of each level with its rows, `(c, k)`; that of a bin is their sum."""
+        """Posterior concentration of each level, `(c, k)`; a bin has the sum over its levels."""
         return self.grid.expand(self.concentration) * self.grid.share + self.counts
 
     def parts(self) -> Parts:
@@ -262,7 +260,9 @@ class AveragedHistogram(LevelBelief):
         return out
 
     def _averages(self) -> Iterator[tuple[Array, Array, Any]]:
-        """Some columns of equally many levels, `(f,)`, these levels, `(f, k)`, and their bins."""
+        """Yield columns with the same number of levels, `(f,)`, their levels, `(f, k)`, and
+        bins.
+        """
         lead = self.counts.shape[:-1]
         share = self.grid.share
         average = numerics.histogram.average
@@ -277,7 +277,7 @@ class AveragedHistogram(LevelBelief):
                 yield columns, levels, average(share[levels], self.counts[..., levels], *parameters)
 
     def _tables(self, answer: Callable[[Any, Array], Array], *axes: int) -> Array:
-        """What a function answers for the bins of some columns, for all of them, `(..., c, k)`."""
+        """Call a function of bins for all columns, `(..., c, k)`."""
         out = np.empty((*axes, *self.counts.shape))
         for columns, levels, bins in self._averages():
             out[..., levels] = answer(bins, columns)
@@ -336,7 +336,7 @@ class AveragedHistogram(LevelBelief):
         def answer(bins: Any, columns: Array) -> Array:
             return numerics.histogram.cumulants(bins, tilt[columns], between=between)
 
-        # the few tables that were made last are kept: all rows ask for the same ones
+        # a few tables are cached, as all rows use the same ones
         tables: dict[Any, Array] = self.__dict__.setdefault("_cumulants_kept", {})
         key = between, tilt.tobytes()
         table = tables.get(key)
@@ -347,7 +347,7 @@ class AveragedHistogram(LevelBelief):
         return table
 
     def mixture_variance(self, x: Cells, tilt: Any = 0.0, power: Any = 1.0) -> Array:
-        """Variance of the scores' means given the bins, `(r, f) -> (r, c)`."""
+        """Variance of the scores' conditional means given the bins, `(r, f) -> (r, c)`."""
         variance = self._cumulants(tilt * power, between=True)[1]
         return self.add_up(x, raised(self.grid.per_level(np.square(power)), variance))
 
@@ -365,7 +365,9 @@ class AveragedHistogram(LevelBelief):
         return RatioDensity.of_logs(drawn.reshape(logs.shape), self.grid)
 
     def _distinct_classes(self) -> tuple[Self, Array]:
-        """The classes that differ, and which of them each is: of draws thousands are alike."""
+        """Distinct classes, and the index of each class among them: thousands of draws are
+        equal.
+        """
         arrays = self.concentration, self.log_odds, self.counts
         flat = [array.reshape(-1, array.shape[-1]) for array in arrays]
         places: dict[bytes, int] = {}
@@ -385,7 +387,7 @@ class AveragedHistogram(LevelBelief):
         Returns
         -------
         array
-            Ratios, ``(c, k)``; 1 where a class is distributed as all rows are.
+            Ratios, ``(c, k)``; 1 where a class has the distribution of all rows.
 
         See Also
         --------
@@ -415,7 +417,7 @@ class AveragedHistogram(LevelBelief):
         return ends[0], ends[1]
 
     def log_density(self, theta: RatioDensity) -> Parts:
-        """log p(theta): of the bins, which are runs of equal ratios, and of their shares."""
+        """log p(theta): the bins, which are runs of equal ratios, and their shares."""
         logs, (belief, which) = theta.log_theta, self._distinct_classes()
         ratios = logs.reshape(-1, len(which), logs.shape[-1])
         out = np.empty((*ratios.shape[:-1], len(self.grid.sizes)))
@@ -432,7 +434,9 @@ class AveragedHistogram(LevelBelief):
         return NumberDistributions(self, *np.indices((len(self), len(self.grid.sizes))))
 
     def level_columns(self, x: Cells, columns: Any) -> tuple[Array, ColumnDirichlets]:
-        """Columns as a few levels that hold about as many rows each, to be compared with others."""
+        """Columns as a few levels with about equally many rows, for comparison with other
+        columns.
+        """
         codes = self.grid.places(x[:])
         first = []
         concentration = []
@@ -465,7 +469,7 @@ class AveragedHistogram(LevelBelief):
         return table[which.reshape(np.shape(w)), places]
 
     def _log_modes_left_out(self, weight: float) -> Array:
-        """The score of each level at the mode, which is sought anew without a row there, `(k,)`."""
+        """The score of each level at the mode that is found without one of its rows, `(k,)`."""
         place = np.arange(self.grid.bounds[-1])
         level = place - self.grid.bounds[self.grid.columns]
         each = self[np.zeros(level.max() + 1, int)]  # the class without a row on level 0, 1, ...
@@ -476,47 +480,46 @@ class AveragedHistogram(LevelBelief):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Histogram(Family[GridStats]):
-    """Columns of numbers whose density has any shape, learnt on a grid of quantiles of the column.
+    """Columns of numbers with densities of any shape, learnt on a grid of quantiles of the column.
 
-    A class's density is a histogram whose bins are runs of the grid's levels, and in each bin it is
-    distributed as all rows are. All ways to join levels into bins are averaged, weighted by their
-    evidence, in closed form.
+    The density of a class is a histogram whose bins are runs of levels of the grid; within a bin it
+    has the distribution of all rows. All ways to join levels into bins are averaged, weighted by
+    their evidence, in closed form.
 
     Parameters
     ----------
     depth : int or None, default=None
-        The grid has 2**depth levels: rows are halved, and the halves are halved again, ``depth``
-        times in all. None: 5, and 6 from 8,000 rows on.
+        The grid has 2**depth levels: rows are halved ``depth`` times. None: 5, or 6 from 8,000 rows
+        on.
     concentration : float or array, default=2.0
-        How many rows the prior of a class's shares is worth, given the bins: they are
+        Total pseudo-count of the shares of a class, given the bins: they are
         Dirichlet(concentration q), where q are the shares of all rows.
     stop : float, default=0.5
-        The probability, before the data, that no cut of the grid is a boundary, so that the class
-        is distributed as all rows are. Each cut is a boundary with the same probability.
+        Prior probability that no cut of the grid is a boundary, so that the class has the
+        distribution of all rows. Each cut is a boundary with the same probability.
     cuts : sequence or None, default=None
-        The grid: increasing numbers for all columns, or a list of such for each. Cells of all
-        levels are then equally expected before the data, and models of parts of a table can be
-        merged. None: the grid is learnt from the first table, all classes together, and then stays.
+        The grid: increasing numbers for all columns, or a list of them for each column. All levels
+        then have the same prior probability, and models of parts of a table can be merged. None:
+        the grid is learnt from the first table, all classes together, and then fixed.
 
     See Also
     --------
     Gaussian : Columns of numbers with a normal distribution for each class.
-    BestOf : A choice between the two by the data.
+    BestOf : The choice between the two from data.
     AveragedHistogram : The belief of this family.
 
     Notes
     -----
-    All that counts of a number is between which cuts it lies. So predictions do not depend on the
-    units of a column, or on any increasing function that it goes through, and an outlier costs no
-    more than its level. A number beyond the ends of the grid counts as on its outer level.
+    Only the cuts between which a number lies matter. So predictions do not change under increasing
+    transformations of a column, and an outlier has the density of its level. Numbers beyond the
+    grid are on its outer levels.
 
-    A learnt grid is that of a belief, ``model.posterior_["age"].grid``, whose ``cuts`` can be
-    declared elsewhere.
+    A learnt grid is in the belief: ``model.posterior_["age"].grid``. Its ``cuts`` can be declared
+    in another model.
 
     ``log_evidence_`` is relative to the distribution of all rows. It can be compared with that of
-    other models on the same grid; compare with other families by leave-one-out. A row that
-    ``sample`` draws has a number from the range that its level held: a whole number where all of
-    the column's were.
+    other models on the same grid; compare with other families by leave-one-out. ``sample`` draws
+    numbers from the range of their level, whole numbers if all numbers of the column were whole.
 
     References
     ----------
@@ -538,7 +541,7 @@ class Histogram(Family[GridStats]):
     cuts: Any = None
 
     content: ClassVar[str] = "numbers, a density of any shape"
-    conjugate: ClassVar[type[Belief] | None] = None  # its grid is not known beforehand
+    conjugate: ClassVar[type[Belief] | None] = None  # a prior would need the grid
     hyperparameters: ClassVar[Hyperparameters | None] = SHAPES
     support: ClassVar[Support] = RealNumbers()
     stats: ClassVar[type[Stats]] = GridStats
@@ -549,24 +552,24 @@ class Histogram(Family[GridStats]):
         stop = self.stop
         is_depth = depth is None or (type(depth) is int and 1 <= depth <= MAX_DEPTH)
         if not is_depth:
-            raise ValueError(f"Histogram: depth is a number from 1 to {MAX_DEPTH}, got {depth!r}.")
+            raise ValueError(f"Histogram: depth must be from 1 to {MAX_DEPTH}, got {depth!r}.")
         if not (isinstance(stop, float | int) and 0 < stop < 1):
-            raise ValueError(f"Histogram: stop is a probability above 0 and below 1, got {stop!r}.")
+            raise ValueError(f"Histogram: stop must be between 0 and 1, exclusive, got {stop!r}.")
         checked("Histogram: concentration", self.concentration)
         if self.cuts is not None:
             object.__setattr__(self, "cuts", _checked_cuts(self.cuts))
 
     def grid_of(self, x: Cells, weight: Array | None, n_jobs: int | None = 1) -> Grid:
-        """The grid of these cells, `(r, f)`; or the one that is declared."""
+        """The declared grid, or else the grid of these cells, `(r, f)`."""
         if self.cuts is None:
             rows = x.shape[0] if weight is None else weight.sum()
             depth = self.depth or DEPTH + (rows >= MANY_ROWS)
             return Grid.learnt(x, weight, depth, n_jobs)
         columns = self.cuts if isinstance(self.cuts[0], tuple) else (self.cuts,) * x.shape[1]
         if len(columns) != x.shape[1]:
-            given = len(columns)
-            there = x.shape[1]
-            raise ValueError(f"Histogram: cuts are those of {given} columns, of {there}.")
+            raise ValueError(
+                f"Histogram: cuts are given for {len(columns)} columns, not {x.shape[1]}."
+            )
         return Grid.declared([np.array(each) for each in columns])
 
     def belief(self, stats: GridStats) -> AveragedHistogram:
@@ -586,11 +589,11 @@ class Histogram(Family[GridStats]):
     def describe(self, belief: Any) -> str:
         levels = max(belief.grid.sizes)
         if levels == 1:
-            return "one value, which tells no classes apart"
+            return "one value, the same in all classes"
         rows = formatting.number_range(belief.concentration)
         return (
-            f"as all rows are with probability {self.stop:g}; where a class differs, its bins "
-            f"worth {rows} rows; at most {levels} bins"
+            f"with probability {self.stop:g} the same as all rows together; otherwise bins with "
+            f"{rows} pseudo-rows; at most {levels} bins"
         )
 
     def of_column(self, belief: Any, levels: Any = None, unseen: str = "ignore") -> "Histogram":
@@ -605,13 +608,13 @@ class Histogram(Family[GridStats]):
 
 
 def _checked_cuts(cuts: Any) -> tuple[Any, ...]:
-    """Cut points as a tuple of numbers, or as one for each column."""
+    """Check cuts, and return a tuple of numbers, or one tuple for each column."""
     each = list(cuts)
     if each and np.ndim(each[0]):
         return tuple(_checked_cuts(column) for column in each)
     numbers = np.array(each, float)
     if not (len(numbers) and np.isfinite(numbers).all() and (np.diff(numbers) > 0).all()):
-        raise ValueError(f"Histogram: cuts are finite numbers that increase, got {each!r:.80}.")
+        raise ValueError(f"Histogram: cuts must be finite and increasing, got {each!r:.80}.")
     if len(numbers) >= 1 << MAX_DEPTH:
         raise ValueError(f"Histogram: at most {(1 << MAX_DEPTH) - 1} cuts, got {len(numbers)}.")
     return tuple(numbers.tolist())

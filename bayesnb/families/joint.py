@@ -3,8 +3,8 @@ of their levels.
 
     probability ~ Dirichlet(concentration)      row | probability ~ Categorical(probability)
 
-The concentration is the same for all combinations, so only those that were seen have an entry of
-their own; the last entry is that of each other combination.
+The concentration is the same for all combinations, so only those that were seen are stored; one
+last entry stands for every other combination.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -40,16 +40,17 @@ from bayesnb.numerics.views import EVERY
 
 # Combinations of levels
 
-MOST_KEYS = 1 << 62  # integers below stand for combinations of levels
-MOST_DRAWN = 1 << 16  # combinations that one row with missing cells may be
+MOST_KEYS = 1 << 62  # combinations of levels are encoded as integers below
+MOST_DRAWN = 1 << 16  # most combinations that a row with missing cells can match
 Sizes = Sequence[int]
 
 
 @dataclass(frozen=True, eq=False)
 class Combinations(Layout):
-    """Combinations of levels of some columns, `(..., n + 1)`, the last entry that of each other.
+    """Combinations of levels of some columns, `(..., n + 1)`; the last entry is for every other
+    one.
 
-    The n combinations, `(n, f)`, are sorted as words are in a dictionary.
+    The n combinations, `(n, f)`, are in lexicographic order.
     """
 
     codes: Array
@@ -71,11 +72,13 @@ class Combinations(Layout):
         return totals[..., None]
 
     def lump(self, values: Any) -> Any:
-        """Values with the sum over all others in place of that of each, if there are others."""
+        """Replace the last value by its sum over all other combinations; drop it if there are
+        none.
+        """
         return values * self._times if self.others else values[..., :-1]
 
     def spread(self, values: Any) -> Any:
-        """The inverse of `lump`. Both take PyMC's variables, too."""
+        """Undo `lump`. Both also take PyMC variables."""
         if self.others:
             return values / self._times
         if isinstance(values, np.ndarray):
@@ -83,17 +86,19 @@ class Combinations(Layout):
         return values @ np.eye(len(self.codes), len(self.codes) + 1)
 
     def lump_logs(self, logs: Array) -> Array:
-        """Lump numbers whose logs are given."""
+        """Apply `lump` on the log scale."""
         return logs + np.log(self._times) if self.others else logs[..., :-1]
 
     def spread_logs(self, logs: Array) -> Array:
-        """The inverse of `lump_logs`."""
+        """Undo `lump_logs`."""
         if self.others:
             return logs - np.log(self._times)
         return np.concatenate([logs, np.full_like(logs[..., :1], -np.inf)], axis=-1)
 
     def places(self, codes: Array) -> Array:
-        """Entry of each row's combination, `(r, f) -> (r,)`; -1, the last one, without its own."""
+        """Entry of each row's combination, `(r, f) -> (r,)`; -1, the last one, if it is not
+        stored.
+        """
         known, keys = keys_of(self.sizes, self.codes, codes)
         if not len(known):
             return np.full(len(keys), -1)
@@ -103,15 +108,15 @@ class Combinations(Layout):
     def margin(
         self, values: Array, columns: Array, add: np.ufunc = np.add
     ) -> tuple["Combinations", Array]:
-        """The combinations of some columns, and their values: sums over those of all columns, or
-        of logs of them.
+        """The combinations of some columns, and their values: sums of values, or of logs, over the
+        other columns.
         """
         sizes = tuple(self.sizes[j] for j in columns)
         codes = self.codes[:, columns]
         (keys,) = keys_of(sizes, codes)
         order = np.argsort(keys, kind="stable")
         starts = np.flatnonzero(np.diff(keys[order], prepend=-1))
-        each = float(prod(self.sizes) // prod(sizes))  # combinations that are one of fewer columns
+        each = float(prod(self.sizes) // prod(sizes))  # combinations that agree in these columns
         others = np.append(each - np.diff(starts, append=len(keys)), each)
         is_log = add is np.logaddexp
         last = values[..., -1:]
@@ -122,9 +127,9 @@ class Combinations(Layout):
         return Combinations(codes[order][starts], sizes), sums
 
     def gather(self, values: Array, codes: Array, add: np.ufunc = np.add) -> Array:
-        """The values of rows, `(..., n + 1), (r, f) -> (..., r)`; NaN for a row without any cell.
+        """The values of rows, `(..., n + 1), (r, f) -> (..., r)`; NaN for a row without cells.
 
-        Where cells are missing, those of all combinations that the row may be are added up.
+        Where cells are missing, the values of all matching combinations are added up.
         """
         out = np.full((*values.shape[:-1], len(codes)), np.nan)
         for columns, rows in patterns(codes):
@@ -136,7 +141,7 @@ class Combinations(Layout):
         return out
 
     def unseen(self, x: Cells) -> Array:
-        """The combinations without an entry that rows hold, or may hold where cells are missing."""
+        """The combinations that match rows, also rows with missing cells, but are not stored."""
         codes = as_level(x[:])
         parts = [np.empty((0, len(self.sizes)), np.intp)]
         for columns, rows in patterns(codes):
@@ -146,23 +151,23 @@ class Combinations(Layout):
         return possible[self.places(possible) < 0].astype(code_type(self.sizes))
 
     def draw_unseen(self, several: int, rng: np.random.Generator) -> Array:
-        """Draw combinations without an entry, `(n, f)`, each as probable as any other."""
+        """Draw combinations that are not stored, `(n, f)`, uniformly."""
         if 2 * len(self.codes) > prod(self.sizes):
             every = np.indices(self.sizes).reshape(len(self.sizes), -1).T
             rest = every[self.places(every) < 0]
             return rest[rng.integers(len(rest), size=several)] if several else rest[:0]
         codes = rng.integers(self.sizes, size=(several, len(self.sizes)))
-        # at most half of them, on average
+        # at most half of them are rejected, on average
         while (seen := np.flatnonzero(self.places(codes) >= 0)).size:
             codes[seen] = rng.integers(self.sizes, size=(len(seen), len(self.sizes)))
         return codes
 
 
 class Combined(Record):
-    """Records of numbers of combinations; in sums of records all have the entries of any."""
+    """Records with one number for each combination; sums extend both records to the union."""
 
     layout: ClassVar[tuple[str, ...]] = ("combinations", "sizes")
-    degree: ClassVar[int] = 0  # one level of a column may be all that was seen
+    degree: ClassVar[int] = 0  # the size need not grow with the columns
     combinations: Array
     sizes: tuple[int, ...]
 
@@ -171,7 +176,7 @@ class Combined(Record):
         return Combinations(self.combinations, self.sizes)
 
     def having(self, combinations: Array) -> Self:
-        """The record with more combinations that have an entry."""
+        """Extend the record by entries for more combinations."""
         codes = self.combinations
         if combinations is codes or np.array_equal(codes, combinations):
             return self
@@ -197,7 +202,7 @@ class Combined(Record):
 
 
 def patterns(codes: Array) -> Iterator[tuple[Array, Array]]:
-    """Columns, and the rows that have cells in just these columns."""
+    """Yield columns, and the rows that have cells in exactly these columns."""
     there = codes >= 0
     complete = there.all(axis=1)
     if complete.any():
@@ -211,11 +216,9 @@ def patterns(codes: Array) -> Iterator[tuple[Array, Array]]:
 
 
 def keys_of(sizes: Sizes, *tables: Array) -> list[Array]:
-    """Integers that are alike, and in the same order, where rows of any of the tables are.
+    """Encode rows of tables as integers that keep equality and order, `(r, f) -> (r,)`.
 
-    Shapes: `(r, f) -> (r,)`.
-
-    As digits they make one number. Before that is too large, the numbers that occur are numbered.
+    Codes are the digits of one number. Before it overflows, distinct values are renumbered.
     """
     edges = np.cumsum([len(table) for table in tables])[:-1]
     codes = np.concatenate(tables) if len(tables) > 1 else tables[0]
@@ -232,26 +235,25 @@ def keys_of(sizes: Sizes, *tables: Array) -> list[Array]:
 
 
 def distinct(sizes: Sizes, codes: Array) -> Array:
-    """The rows that differ, sorted."""
+    """The distinct rows, sorted."""
     _, first = np.unique(keys_of(sizes, codes)[0], return_index=True)
     return codes[first]
 
 
 def code_type(sizes: Sizes) -> np.dtype:
-    """The type of integers that holds all codes."""
+    """The smallest integer type that holds all codes."""
     return np.min_scalar_type(max(sizes, default=1) - 1)
 
 
 def complete(sizes: Sizes, columns: Array, codes: Array) -> Array:
-    """All combinations that rows with cells in these columns may be."""
+    """All combinations that match rows with cells in these columns."""
     rest = np.setdiff1d(np.arange(len(sizes)), columns)
     several = prod(sizes[j] for j in rest)
     if several > MOST_DRAWN:
         raise ValueError(
-            f"a row lacks {len(rest)} of the {len(sizes)} columns of a joint table, and may be "
-            f"{several} combinations of their levels, more than {MOST_DRAWN}: each of them would "
-            "have to be drawn. Draw for rows with fewer missing cells; predict_proba and "
-            "predict_interval need no draws."
+            f"a row lacks {len(rest)} of the {len(sizes)} columns of a joint table, so {several} "
+            f"combinations of levels match it; draws support at most {MOST_DRAWN}. Draw for rows "
+            "with fewer missing cells; predict_proba and predict_interval need no draws."
         )
     rows = distinct([sizes[j] for j in columns], codes[:, columns])
     completed = np.empty((len(rows) * several, len(sizes)), np.intp)
@@ -265,9 +267,9 @@ def complete(sizes: Sizes, columns: Array, codes: Array) -> Array:
 
 
 def flatten(x: Array) -> tuple[Array, Array]:
-    """Rows below rows, `(..., f) -> (r, f)`, and which of them each was, `(..., 1)`.
+    """Reshape to rows, `(..., f) -> (r, f)`, and return the row of each place, `(..., 1)`.
 
-    -1 for one without any cell.
+    -1 for a row without cells.
     """
     codes = as_level(x)
     rows = np.arange(codes[..., 0].size).reshape(codes.shape[:-1])
@@ -277,12 +279,9 @@ def flatten(x: Array) -> tuple[Array, Array]:
 
 @dataclass(frozen=True, eq=False)
 class JointStats(Combined, LevelStats):
-    """Counts of combinations of levels, `(c, 1, n + 1)`.
+    """Counts of combinations of levels, `(c, 1, n + 1)`; the last entry is 0.
 
-    The last entry is that of each other one, which is 0.
-
-    A row with missing cells has no combination, and is not counted: there is no conjugate update by
-    it.
+    Rows with missing cells are not counted: there is no conjugate update for them.
     """
 
     counts: Array
@@ -300,7 +299,7 @@ class JointStats(Combined, LevelStats):
         return cls(np.empty(0), seen, sizes).alone(codes, weight)
 
     def alone(self, x: Array, weight: Weight) -> Self:
-        """The stats of some of the rows."""
+        """The stats of some rows whose combinations are all stored."""
         codes = as_level(x)
         complete = (codes >= 0).all(axis=1)
         place = np.full(len(codes), -1)
@@ -309,7 +308,7 @@ class JointStats(Combined, LevelStats):
         return type(self)(counts[:, None], self.combinations, self.sizes)
 
     def relevelled(self, sizes: tuple[int, ...], places: Array) -> Self:
-        """The counts among more levels, each old one, the columns' end to end, at its new place."""
+        """Extend the counts to more levels; `places` are those of the old levels, end to end."""
         starts, ends = (np.cumsum(each) - each for each in (self.sizes, sizes))
         moved = places[self.combinations + starts] - ends
         order = np.lexsort(moved.T[::-1])
@@ -318,16 +317,14 @@ class JointStats(Combined, LevelStats):
 
     def check(self) -> None:
         codes, sizes = self.combinations, self.sizes
-        # sooner than the product of a million numbers
+        # faster than the product of a million numbers
         if np.log2(sizes).sum() > float_info.max_exp:
             raise ValueError("there are more combinations of levels than a float can count")
         good = codes.ndim == 2 and codes.shape[1] == len(sizes) and codes.dtype == code_type(sizes)
         if not good or (codes >= sizes).any() or len(distinct(sizes, codes)) < len(codes):
-            raise ValueError("combinations of levels are different ones, of levels that there are")
+            raise ValueError("combinations of levels must be distinct, with levels that exist")
         if (np.diff(self.levels.places(codes)) != 1).any() or self.counts[..., -1].any():
-            raise ValueError(
-                "combinations of levels are sorted, and those that were never seen have no counts"
-            )
+            raise ValueError("combinations of levels must be sorted, and the last count must be 0")
 
     def mle(self) -> "JointDensity":
         return JointDensity(self.mle_share(), self.combinations, self.sizes)
@@ -335,7 +332,7 @@ class JointStats(Combined, LevelStats):
 
 @dataclass(frozen=True, eq=False)
 class JointDensity(Combined, LevelDensity):
-    """Known probabilities of combinations, `(c, 1, n + 1)`, the last that of each other one."""
+    """Known probabilities of combinations, `(c, 1, n + 1)`; the last is for every other one."""
 
     multivariate: ClassVar[bool] = True
     probability: Array
@@ -347,10 +344,7 @@ class JointDensity(Combined, LevelDensity):
         return pick(self.levels.gather(self.log_theta, codes, np.logaddexp), rows)[..., 0]
 
     def sample(self, rng: Rng) -> Array:
-        """A row of the block for each theta, `(...) -> (..., f)`.
-
-        Combinations that are alike are drawn with equal probability.
-        """
+        """One row of the block for each theta, `(...) -> (..., f)`."""
         rng = np.random.default_rng(rng)
         places = draw_level(self.levels.lump(self.probability), rng)
         codes = np.empty((*places.shape, len(self.sizes)), np.intp)
@@ -360,7 +354,7 @@ class JointDensity(Combined, LevelDensity):
         return codes
 
     def parts(self) -> Parts:
-        """The last entry is that of all other combinations together."""
+        """Arrays by symbol; the last entry is the total of all other combinations."""
         return {("theta{}", None): self.levels.lump(self.probability)[..., 0, :]}
 
     @classmethod
@@ -371,10 +365,10 @@ class JointDensity(Combined, LevelDensity):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class JointDirichlet(Combined, DirichletBelief):
-    """A Dirichlet for the combinations of every class; a cell is a row of codes, `(..., f)`.
+    """A Dirichlet over combinations for each class; a cell is a row of codes, `(..., f)`.
 
-    The concentration is `(c, 1, n + 1)`, the last entry that of each combination which was not
-    seen. About fewer columns it is a Dirichlet too, by aggregation.
+    The concentration is `(c, 1, n + 1)`; the last entry is for every combination that was not seen.
+    Marginals of some columns are Dirichlets too, by aggregation.
     """
 
     multivariate: ClassVar[bool] = True
@@ -385,26 +379,25 @@ class JointDirichlet(Combined, DirichletBelief):
 
     @property
     def entries(self) -> Dirichlet:
-        """The combinations that have an entry, and all others together, which are the last.
-
-        Shape: `(c, 1, n + 1)`.
+        """The Dirichlet over stored combinations, and all others together as the last: `(c, 1, n +
+        1)`.
         """
         return Dirichlet(self.levels.lump(self.concentration))
 
     def level_intervals(self, prob: float) -> tuple[Array, Array, Array]:
-        """The expected probability of each combination with an entry, and of all others, and their
+        """Expected probabilities of stored combinations and of all others together, with
         intervals.
         """
         return self.entries.level_intervals(prob)
 
     def predictive(self) -> Any:
-        """One-hot vectors over the combinations that were seen and all others together, as SciPy's
-        distribution.
+        """SciPy distribution of one-hot vectors over the stored combinations and all others
+        together.
         """
         return self.entries.predictive()
 
     def margins(self) -> ColumnDirichlets:
-        """The belief about each column by itself."""
+        """The marginal belief about each column."""
         columns = []
         for j, size in enumerate(self.sizes):
             levels, margin = self.levels.margin(self.concentration[:, 0], np.array([j]))
@@ -412,7 +405,7 @@ class JointDirichlet(Combined, DirichletBelief):
         return ColumnDirichlets(np.concatenate(columns, axis=-1), self.sizes)
 
     def of_columns(self, columns: Array) -> Self:
-        """The belief about some columns together, in this order."""
+        """The marginal belief about some columns, in this order."""
         levels, margin = self.levels.margin(self.concentration, columns)
         return type(self)(margin, levels.codes, levels.sizes)
 
@@ -435,7 +428,7 @@ class JointDirichlet(Combined, DirichletBelief):
         return Narrowed(narrowed, codes[:, columns], observe_columns)
 
     def concentrations(self, x: Array) -> tuple[Array, Array]:
-        """The concentrations of rows, and which of them say nothing."""
+        """The concentrations of rows, and which rows have no cells."""
         codes, rows = flatten(x)
         concentration = pick(self.levels.gather(self.concentration, codes), rows)
         return concentration[..., 0], rows[..., 0] < 0
@@ -463,7 +456,7 @@ class JointDirichlet(Combined, DirichletBelief):
         return JointDensity.of_logs(self.levels.spread_logs(logs), *self.layout_values)
 
     def opened(self, theta: JointDensity, x: Cells, rng: Rng) -> JointDensity:
-        """The theta with entries for the rows' combinations, which share what all others had."""
+        """Add entries for combinations of the rows, which split the probability of all others."""
         new = theta.levels.unseen(x)
         if not len(new):
             return theta
@@ -479,7 +472,7 @@ class JointDirichlet(Combined, DirichletBelief):
         return JointDensity.of_logs(logs, *wide.layout_values)
 
     def parts(self) -> Parts:
-        """The last entry is that of all other combinations together."""
+        """Arrays by symbol; the last entry is the total of all other combinations."""
         return {("theta{}_concentration", None): self.levels.lump(self.concentration)[..., 0, :]}
 
     def log_density(self, theta: JointDensity) -> Parts:
@@ -501,7 +494,7 @@ class JointTable(DirichletFamily):
     ----------
     prior : Dirichlet or float, default=1.0
         The concentration of every combination: a number, or one for each class. An array over
-        levels is an error, as all combinations are alike before the data.
+        levels is an error, as the prior is symmetric.
     levels : sequence or None, default=None
         The levels that every column of the block has, in order. None: those that occur in each.
     unseen : {"ignore", "error", "reserve"}, default="ignore"
@@ -510,24 +503,22 @@ class JointTable(DirichletFamily):
     See Also
     --------
     Categorical : Columns that are independent given the class.
-    MultivariateGaussian : The same for columns of numbers.
-    partition : Which columns belong together, by evidence.
+    MultivariateGaussian : Joint models of columns of numbers.
+    partition : Which columns to model jointly, by evidence.
 
     Notes
     -----
     Booleans and numbers are levels too, one for each value.
 
-    A row to predict may have missing cells: it is any of the combinations that agree with the other
-    cells, and their probabilities are added up, exactly. A row to learn that has a missing cell in
-    the block teaches nothing about it, as there is no conjugate update for a row of which it is not
-    known what to count.
+    A row to predict may have missing cells: the probabilities of all matching combinations are
+    added up, exactly. In training, a row with a missing cell in the block is not counted, as it has
+    no conjugate update.
 
     Under ``estimate="mle"``, with all columns in one block, p(y | x) is the share of label y among
-    the rows that are identical to x. Where there are none it is undefined, and an error; every
-    other estimate with a smoothing is proper.
+    the rows identical to x. Without such rows it is undefined, and an error. All other estimates
+    are proper with a smoothing.
 
-    Only combinations that occur are stored, so thirty columns of two levels do not take 2**30
-    numbers.
+    Only combinations that occur are stored: thirty columns of two levels do not take 2**30 numbers.
 
     Examples
     --------
@@ -560,9 +551,9 @@ class JointTable(DirichletFamily):
             )
         if self.concentration.ndim > 1:
             raise ValueError(
-                "JointTable: a concentration is a number, or one for each class, got an array of "
-                f"shape {self.concentration.shape}. Its sides are all combinations of levels, "
-                "which are alike before the data: an array over levels says nothing of them."
+                "JointTable: the concentration must be a number, or one for each class, got an "
+                f"array of shape {self.concentration.shape}. It is the same for all combinations "
+                "of levels."
             )
 
     @property
@@ -579,8 +570,8 @@ class JointTable(DirichletFamily):
             )
         if prod(stats.sizes) > float_info.max / max(1.0, each.max()):
             raise ValueError(
-                f"JointTable: the combinations of levels of {len(stats.sizes)} columns are more "
-                "than a float can count. Model fewer columns jointly."
+                f"JointTable: {len(stats.sizes)} columns have more combinations of levels than a "
+                "float can count. Model fewer columns jointly."
             )
         concentration = np.broadcast_to(each.reshape(-1, 1, 1), (classes, 1, 1))
         return JointDirichlet(concentration, stats.combinations[:0], stats.sizes)
@@ -594,7 +585,7 @@ class JointTable(DirichletFamily):
         return smoothing.reshape(()) if smoothing.size == 1 else smoothing.reshape(-1)
 
     def seen(self, stats: JointStats) -> Seen:
-        """The combinations, and all others together as one more."""
+        """Counts of the stored combinations, and of all others together."""
         unit = self.smoothed(stats, 1.0, "mean").belief(stats).beside(stats)
         each = np.array(unit.entries.concentration[:, 0])
         levels = np.arange(each.shape[1])

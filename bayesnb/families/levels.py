@@ -1,14 +1,12 @@
-"""Columns of levels: where the levels lie, how they are counted, and beliefs looked up by level.
+"""Columns of levels: their layout, how they are counted, and beliefs with tables by level.
 
-The levels of a block's columns lie end to end on the last axis of an array, so a column of two
-levels costs two numbers beside one of fifty. A family says two functions of its levels,
-`level_log_moment` and `level_cumulants`. Scores, transforms, cumulants and leave-one-out are sums
-of looked-up entries:
+The levels of the columns of a block lie end to end on the last axis of an array, so a column with
+two levels takes two numbers, next to one with fifty. A family defines `level_log_moment` and
+`level_cumulants`. Scores, transforms, cumulants and leave-one-out are sums of looked-up entries:
 
-    place of a cell = start of its column + its code      score = sum over columns of table[place]
+place of a cell = start of its column + its code      score = sum over columns of table[place]
 
-What is laid out so may be levels of columns themselves, levels of a grid of numbers, or pairs of
-levels of two columns.
+Levels can be those of columns, of a grid of numbers, or pairs of levels of two columns.
 """
 
 from abc import ABC, abstractmethod
@@ -36,28 +34,30 @@ class Layout(ABC):
 
     @abstractmethod
     def sums(self, values: Any, add: np.ufunc = np.add) -> Any:
-        """Sums over the levels of each column; of PyMC's variables, too."""
+        """Sums over the levels of each column; also of PyMC variables."""
 
     @abstractmethod
     def expand(self, totals: Array, places: Any = EVERY) -> Array:
-        """Repeat the number of each column for its levels: undoes the shape of `sums`."""
+        """Repeat the number of each column for its levels, the opposite of `sums`."""
 
     def per_level(self, numbers: Any, places: Any = EVERY) -> Any:
-        """Numbers of columns, `(..., f)`, for the levels at some places; others as they are."""
+        """Expand numbers of columns, `(..., f)`, to the levels at some places; keep other
+        numbers.
+        """
         return numbers
 
     def totals(self, values: Array, add: np.ufunc = np.add) -> Array:
-        """The sum over each column's levels, in the shape that meets them."""
+        """Sums over the levels of each column, broadcasting against the levels."""
         return self.expand(self.sums(values, add))
 
     def normalise(self, values: Array) -> Array:
-        """Each level's part of its column's sum; all alike where the sum is 0."""
+        """Divide by the sum over each column's levels; uniform where the sum is 0."""
         total = self.totals(values)
         return np.where(total > 0, ratio(values, total), 1 / self.totals(np.ones_like(values)))
 
 
 class OneColumn(Layout):
-    """The levels of one column: a distribution for each class, and each place on other axes."""
+    """The levels of one column, on the last axis; all other axes are separate distributions."""
 
     def sums(self, values: Any, add: np.ufunc = np.add) -> Any:
         return values.sum(axis=-1) if add is np.add else add.reduce(values, axis=-1)
@@ -70,12 +70,12 @@ class EndToEnd(Layout):
     """The levels of several columns, end to end; `sizes` are their numbers of levels."""
 
     sizes: tuple[int, ...]
-    share: Any = 1.0  # of each level, to which ratios of probabilities are relative
-    log_base: Array | None = None  # log density of all rows, where scores are relative to it
+    share: Any = 1.0  # base probability of each level, where theta is a ratio to it
+    log_base: Array | None = None  # log density of all rows, if scores are relative to it
 
     @cached_property
     def bounds(self) -> Array:
-        """Start of each column's levels, and the end of the last ones."""
+        """Start of each column's levels, and the end of the last column."""
         return np.concatenate([[0], np.cumsum(self.sizes)]).astype(np.int64)
 
     @cached_property
@@ -115,7 +115,7 @@ class EndToEnd(Layout):
 
 @dataclass(frozen=True)
 class ColumnLevels(EndToEnd):
-    """Levels of columns of so many levels each."""
+    """Levels of columns, given their numbers."""
 
     sizes: tuple[int, ...]
 
@@ -124,7 +124,7 @@ ONE_COLUMN = OneColumn()
 
 
 def layout_of(record: Any) -> EndToEnd:
-    """The layout of a record, whose last field is the layout, or the numbers of levels."""
+    """The layout of a record; its last field is the layout or the numbers of levels."""
     return as_layout(record.layout_values[-1])
 
 
@@ -133,7 +133,7 @@ def as_layout(layout: Any) -> Any:
 
 
 def only_column(record: Any, column: int) -> Any:
-    """Return a record of levels end to end about one of its columns."""
+    """Return the part of a record for one of its columns."""
     one, (layout,) = slice(column, column + 1), record.layout_values
     fields = []
     for name in record.__match_args__:
@@ -154,7 +154,7 @@ class LevelStats(Stats):
         return self.levels.sums(self.counts)
 
     def mle_share(self) -> Array:
-        """The share of each level, NaN for a column that was never seen."""
+        """The frequency of each level, NaN for a column without cells."""
         total = self.levels.totals(self.counts)
         return np.where(total > 0, ratio(self.counts, total), np.nan)
 
@@ -185,18 +185,18 @@ class TableStats(LevelStats):
 
 
 def codes_of(x: Cells, rows: slice) -> Array:
-    """Some rows as kernels read them."""
+    """Some rows as integers for kernels."""
     cells = x.integers if isinstance(x, Coded) and x.plain else x
     part = cells[rows]
     return readable(part if part.dtype.kind == "i" else as_level(part), INTEGERS)
 
 
 def check_codes(x: Cells, left_out: int) -> None:
-    """Raise for codes beyond a column's levels, but for a table's, where they are levels that are
-    not known.
+    """Raise for codes beyond a column's levels, except in `Coded` tables, where they are unseen
+    levels.
     """
     if left_out & 2 and not isinstance(x, Coded):
-        raise IndexError("a code is beyond the number of its column's levels.")
+        raise IndexError("a code is not below the number of levels of its column.")
 
 
 def as_level(x: Any) -> Array:
@@ -206,11 +206,9 @@ def as_level(x: Any) -> Array:
 
 
 def pick(table: Array, level: Array) -> Array:
-    """The entries of a table at some levels, 0 where the level is missing: `(..., k), (..., f) ->
-    (..., f)`.
-    """
+    """Look up a table at levels, 0 where missing: `(..., k), (..., f) -> (..., f)`."""
     lead = np.broadcast_shapes(table.shape[:-1], level.shape[:-1])
-    if not table.shape[-1]:  # of levels that are all missing
+    if not table.shape[-1]:  # all levels are missing
         return np.zeros(lead + level.shape[-1:])
     known = np.broadcast_to(np.maximum(level, 0), lead + level.shape[-1:])
     every = np.broadcast_to(table, lead + table.shape[-1:])
@@ -225,7 +223,7 @@ def draw_level(probability: Array, rng: Rng) -> Array:
 
 
 def tables_of(values: Array) -> KernelTables:
-    """A table's lanes, `(lanes, k)`."""
+    """Prepare a table, `(lanes, k)`, for a kernel."""
     return KernelTables(lambda classes: (lanes(values[classes]),), values.shape)
 
 
@@ -256,13 +254,13 @@ def score_levels(record: Any, x: Cells, power: Any, out: Array | None, n_jobs: i
 
 
 def base_of_cells(record: Any, x: Cells) -> Array | None:
-    """Log density of all rows at each cell, where scores are relative to it, `(r, f)`."""
+    """Log density of all rows at each cell, `(r, f)`, if scores are relative to it."""
     base = record.levels.log_base
     return None if base is None else pick(base, record.levels.places(x[:]))
 
 
 class LevelDensity(Density):
-    """Known probabilities of the levels, or other numbers that are their theta."""
+    """Known probabilities of the levels, or another theta with one number for each level."""
 
     theta: ClassVar[str] = "probability"
     kept: ClassVar[str] = "log_theta"
@@ -272,7 +270,7 @@ class LevelDensity(Density):
 
     @classmethod
     def of_logs(cls, logs: Array, *layout: Any) -> Self:
-        """Probabilities whose logs are kept, as those of small concentrations underflow."""
+        """Build from logs, which are kept: with small concentrations probabilities underflow."""
         density = cls(np.exp(logs), *layout)  # type: ignore[call-arg]
         density.__dict__["log_theta"] = logs
         return density
@@ -292,17 +290,17 @@ class LevelDensity(Density):
         return np.isfinite(self.levels.sums(getattr(self, self.theta)))
 
     def level_log_moment(self, s: Any, places: Any = EVERY) -> Array:
-        """The log-probability of the levels at some places, s times."""
+        """The log probability of the levels at some places, times s."""
         return raised(self.levels.per_level(s, places), self.log_theta[..., places])
 
     def linear(self) -> Linear | None:
-        """The log of every level's probability, `(c, k)`; no offset."""
+        """Log probabilities of the levels as weights, `(c, k)`; no offset."""
         classes = len(self.log_theta)
         return Linear(self.log_theta.reshape(classes, -1), np.zeros(classes))
 
 
 class TableDensity(LevelDensity):
-    """Known numbers of levels end to end, `(c, k)`. The last field is their layout."""
+    """A known theta with one number for each level, `(c, k)`. The last field is the layout."""
 
     by_column: ClassVar[tuple[str, ...]] = ()
     levels = cached_property(layout_of)
@@ -328,11 +326,11 @@ class TableDensity(LevelDensity):
 
 @dataclass(frozen=True, eq=False)
 class RatioDensity(TableDensity):
-    """Probabilities of levels over others that are known, `(c, k)`: the shares of all rows on the
-    levels of a grid, or those of pairs of levels that are independent.
+    """Ratios of level probabilities to a known base, `(c, k)`: the shares of all rows on a grid, or
+    the probabilities of pairs of independent levels.
 
-    Pairs are drawn as if all levels of both columns were equally probable: the ratios alone know
-    no more.
+    Pairs are drawn as if all levels of both columns were equally probable, as the ratios alone do
+    not determine the margins.
     """
 
     symbols: ClassVar[dict[str, str]] = {"ratio": "ratio{}"}
@@ -351,7 +349,7 @@ class RatioDensity(TableDensity):
         return self.levels.sums(special.times(stats.counts, self.log_theta))
 
     def linear(self) -> None:
-        """The levels of a grid, or pairs of levels, are not the columns of a table."""
+        """None: levels of a grid, or pairs of levels, are not columns of a table."""
 
     def contributed(self, x: Cells, power: Power, words: Array | None = None) -> Array:
         logs = self.log_density(x[:, None])
@@ -360,7 +358,7 @@ class RatioDensity(TableDensity):
 
 
 class LevelBelief(Belief):
-    """Beliefs of which each level's moments and cumulants are computed once, and looked up.
+    """Base of beliefs that compute moments and cumulants once per level and look them up by cell.
 
     The last field is the layout of the levels.
     """
@@ -375,24 +373,24 @@ class LevelBelief(Belief):
     def level_log_moment(self, s: Any, places: Any = EVERY) -> Array:
         """K(s) of the levels at some places, `(..., c, k)`.
 
-        s is a number, or one for each column, `(f,)`, or nodes of a transform, `(n, 1, 1)`, times
-        such.
+        s is a number, or one for each column, `(f,)`, perhaps times the points of a transform, `(n,
+        1, 1)`.
         """
 
     @abstractmethod
     def level_cumulants(self, order: int, tilt: Any = 0.0, places: Any = EVERY) -> Array:
-        """Cumulants of the log density of levels, `(order, c, k)`; each column may have a tilt."""
+        """Cumulants of the log density of levels, `(order, c, k)`; `tilt` may differ by column."""
 
     @abstractmethod
     def levels_left_out(self, stats: Any, w: Any, kind: str, places: Any = EVERY) -> Array:
-        """Scores of levels of the first class once a weight of each has left, `(k,)`.
+        """Leave-one-out scores of the levels of the first class, for rows of weight w, `(k,)`.
 
-        With places `(r, f)` and weights `(r, 1)`, those of cells, `(r, f)`; anything for a missing
-        cell, of the place -1.
+        With places `(r, f)` and weights `(r, 1)`, scores of cells, `(r, f)`; arbitrary for missing
+        cells, at place -1.
         """
 
     def distinct(self, x: Array) -> tuple[Array, Array]:
-        """The levels that occur in cells, and where among them each cell's is."""
+        """The distinct places of cells, and the index of each cell among them."""
         return distinct_places(self.levels.places(x), self.levels.bounds[-1])
 
     def log_moment(self, x: Array, s: Any) -> Array:
@@ -432,7 +430,7 @@ class LevelBelief(Belief):
     def score_left_out(self, stats: Any, rows: RowsLeftOut) -> Array:
         if not rows.alike:
             return self.cells_left_out(stats, rows).sum(axis=1)
-        # looked up by a kernel: five times as fast
+        # the kernel's lookup is five times as fast
         table = self.levels_left_out(stats, rows.each, rows.kind)
         return self.add_up(rows.x, table[None])[:, 0]
 

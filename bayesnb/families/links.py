@@ -1,26 +1,23 @@
-"""Links: how much more, or less, probable a column's level is once another column of the row is
-known.
+"""Links: how the probability of a column's level depends on another column of the row.
 
-    level b of the child | level a of the parent, class ~ Categorical(p_a)      p_a ~
-    Dirichlet(strength m)
+level b of child | level a of parent, class ~ Categorical(p_a)      p_a ~ Dirichlet(strength m)
 
-m is how the class's rows are spread over the child's levels, whatever the parent's. A link adds the
-log of the ratio p_a(b) / m(b) to the score of the class. Where the class has no row on level a that
-ratio is expected to be 1: the pair backs off to the product of its margins. Along a forest of
-links, each child with one parent, the ratios turn a product of columns into a joint distribution:
+m is the marginal distribution of the child's levels in the class. A link adds log p_a(b) / m(b) to
+the score of the class. If the class has no row on level a, this ratio is expected to be 1: the pair
+backs off to the product of its margins. Along a forest of links, with one parent for each child,
+the ratios turn a product of columns into a joint distribution:
 
     p(x | class) = prod_v p(x_v | class) prod_(u, v) p(x_v | x_u, class) / p(x_v | class)
 
-m is taken from the counts, as if it were known: m(b) = (n(b) + c(b)) / (n + c), c what the child's
-prior adds to them. So given the counts the p_a are independent Dirichlets, and all that is asked of
-them is in closed form; the evidence
+m is estimated from the counts, then taken as known: m(b) = (n(b) + c(b)) / (n + c), with
+pseudo-counts c from the child's prior. Given the counts, the p_a are then independent Dirichlets,
+and everything is in closed form. The log evidence
 
-    sum_a log B(strength m + n_a) / B(strength m) - sum_b n(b) log m(b)        B the Beta function
-    of several numbers
+    sum_a log B(strength m + n_a) / B(strength m) - sum_b n(b) log m(b)
 
-compares rows that are spread by one p for each a with rows that are spread by m. Links are looked
-for with c = 0: a declared prior that disagrees with the rows makes m explain them badly, and p_a
-less badly, whether they depend or not.
+with B the multivariate Beta function, compares one distribution p_a for each a with the single
+distribution m. The search for links uses c = 0: with a declared prior that disagrees with the rows,
+m would fit them badly and p_a less badly, whether the columns depend on each other or not.
 """
 
 from collections.abc import Callable
@@ -42,10 +39,10 @@ from bayesnb.numerics.views import EVERY
 
 @dataclass(frozen=True, eq=False)
 class Pairs(EndToEnd):
-    """The numbers of levels of parent and child of each link, and where each pair of levels stands.
+    """Layout of pairs of levels: the numbers of levels of the parent and child of each link.
 
-    The pairs of levels of all links lie end to end, `(k,)`, those of a link parent's level by
-    parent's level.
+    The pairs of all links lie end to end, `(k,)`; within a link, they are ordered by the parent's
+    level.
     """
 
     shapes: tuple[tuple[int, int], ...]
@@ -53,7 +50,7 @@ class Pairs(EndToEnd):
     def __post_init__(self) -> None:
         numbers = [size for shape in self.shapes for size in shape]
         if not numbers or any(type(size) is not int or size <= 0 for size in numbers):
-            raise ValueError("each link has two columns of at least one level.")
+            raise ValueError("the two columns of a link must have at least one level each.")
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         return np.asarray(self.shapes).astype(dtype or float)
@@ -65,17 +62,17 @@ class Pairs(EndToEnd):
 
     @cached_property
     def parents(self) -> ColumnLevels:
-        """The parents' levels of all links, end to end."""
+        """The levels of the parents of all links, end to end."""
         return ColumnLevels(tuple(parents for parents, _ in self.shapes))
 
     @cached_property
     def children(self) -> ColumnLevels:
-        """The pairs again, as levels of a column for each level of a parent: those of the child."""
+        """The pairs as one column of the child's levels for each level of a parent."""
         parents, children = np.transpose(self.shapes)
         return ColumnLevels(tuple(np.repeat(children, parents).tolist()))
 
     def sum_over_parents(self, values: Array) -> Array:
-        """Sums over the parent's levels, for each pair of the child's level, `(..., k)`."""
+        """Sum over the parent's levels, repeated for each pair, `(..., k)`."""
         sums = []
         for table, (parents, children) in zip(self.split(values), self.shapes, strict=True):
             by_child = table.reshape(*table.shape[:-1], parents, children).sum(axis=-2)
@@ -88,7 +85,7 @@ class Pairs(EndToEnd):
 
 @dataclass(frozen=True, eq=False)
 class LinkStats(TableStats):
-    """Rows on each pair of levels, `(c, k)`; a row that lacks one of both is on none."""
+    """Counts of pairs of levels, `(c, k)`; rows that lack one of the two are not counted."""
 
     layout: ClassVar[tuple[str, ...]] = ("pairs",)
     counts: Array
@@ -96,7 +93,7 @@ class LinkStats(TableStats):
 
     def check(self) -> None:
         if not isinstance(self.pairs, Pairs):
-            raise ValueError("its cells are not pairs of levels.")
+            raise ValueError("its cells must be pairs of levels.")
 
     def mle(self) -> RatioDensity:
         of_parents = self.pairs.children.totals(self.counts)
@@ -108,11 +105,10 @@ class LinkStats(TableStats):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Links(LevelBelief):
-    """Tables of pairs of levels: the rows on each, `(c, k)`, the margins of the children, `(c, k)`,
-    and the strength.
+    """Belief about pairs of levels: counts, `(c, k)`, margins of the children, `(c, k)`, strength.
 
-    `margin` are the rows on the child's level, and what its prior adds to them, repeated for each
-    level of the parent.
+    `margin` holds the counts of the child's levels plus its pseudo-counts, repeated for each level
+    of the parent.
     """
 
     layout: ClassVar[tuple[str, ...]] = ("pairs",)
@@ -130,22 +126,22 @@ class Links(LevelBelief):
         if not isinstance(self.pairs, Pairs) or np.shape(self.counts)[-1:] != (
             sum(self.pairs.sizes),
         ):
-            raise ValueError("Links: there is a count for each pair of levels.")
+            raise ValueError("Links: there must be a count for each pair of levels.")
 
     @cached_property
     def log_margin(self) -> Array:
-        """log m of each pair's level of the child, `(c, k)`."""
+        """log m of the child's level of each pair, `(c, k)`."""
         return log(ratio(self.margin, self.pairs.children.totals(self.margin)))
 
     @cached_property
     def prior_tables(self) -> ColumnDirichlets:
-        """The Dirichlets of the child's levels, one for each level of the parent, before rows."""
+        """Priors of the child's levels, one Dirichlet for each level of the parent."""
         prior = self.levels.expand(self.strength) * np.exp(self.log_margin)
         return ColumnDirichlets(prior, self.pairs.children.sizes)
 
     @cached_property
     def tables(self) -> ColumnDirichlets:
-        """The Dirichlets of the child's levels, given the rows."""
+        """Posteriors of the child's levels, one Dirichlet for each level of the parent."""
         return self.prior_tables.map(lambda prior: prior + self.counts)
 
     @property
@@ -153,7 +149,7 @@ class Links(LevelBelief):
         return self.strength > 0
 
     def strengthened(self, times: Any) -> Self:
-        """The prior that is worth `times` as many rows; a number, or one for each link."""
+        """Multiply the pseudo-counts by a number, or by one for each link."""
         margin = self.levels.per_level(times) * self.margin
         return type(self)(self.counts, margin, times * self.strength, self.pairs)
 
@@ -166,14 +162,13 @@ class Links(LevelBelief):
         return type(self)(counts, margin, self.strength, self.pairs)
 
     def narrowed(self, x: Cells, observe: Callable[..., Any]) -> Narrowed:
-        """The links as one row updates them, by which their margins stay."""
+        """The links with fixed margins, which one row does not change."""
         known = KnownMargins(self.counts, self.margin, self.strength, self.pairs)
         return Narrowed(known, x, observe)
 
     def log_evidence(self, stats: LinkStats, xp: Any = special) -> Array:
-        """The log Bayes factor of a distribution for each level of the parent against one for all.
-
-        Shape: `(c, f)`.
+        """Log Bayes factor of one distribution for each level of the parent against one for all,
+        `(c, f)`.
         """
         before = self._log_evidence() if self.counts.any() else 0.0
         return self.update(stats)._log_evidence() - before
@@ -198,10 +193,7 @@ class Links(LevelBelief):
         return RatioDensity.of_logs(logs, self.pairs)
 
     def estimate(self, kind: str) -> RatioDensity:
-        """The expected ratio, `"mean"`.
-
-        With `"map"` it is that of the modes, and the expected one where there is no peak.
-        """
+        """The expected ratios, or with `"map"` those at the modes."""
         logs = self.level_log_moment(1) if kind == "mean" else log(self.mode())
         return RatioDensity.of_logs(logs, self.pairs)
 
@@ -210,14 +202,12 @@ class Links(LevelBelief):
         return np.exp(self.level_log_moment(1))
 
     def mode(self) -> Array:
-        """Ratios at the mode of each Dirichlet, or expected ones where that has none."""
+        """Ratios at the mode of each Dirichlet, or expected ratios if it has none."""
         peak = self.tables.levels.totals(np.maximum(self.tables.concentration - 1, 0.0)) > 0
         return np.where(peak, self.tables.mode() / np.exp(self.log_margin), self.mean())
 
     def log_density(self, theta: RatioDensity) -> Parts:
-        """log p(theta): the sum of the log-densities of the Dirichlets, one for each level of the
-        parent.
-        """
+        """log p(theta): the sum of the log densities of the Dirichlets of a link."""
         shares = CategoricalDensity.of_logs(theta.log_theta + self.log_margin, self.tables.sizes)
         each = self.pairs.parents.sums(self.tables.dirichlet_log_density(shares))
         return {("ratio{}", j): each[..., j] for j in range(len(self.pairs.shapes))}
@@ -227,8 +217,8 @@ class Links(LevelBelief):
         return lower, upper
 
     def predictive(self) -> Any:
-        """For each level of each link's parent a distribution of the child's level, a one-hot
-        vector.
+        """For each level of each parent, a distribution of one-hot vectors for the child's
+        level.
         """
         return self.tables.predictive()
 
@@ -243,7 +233,9 @@ class Links(LevelBelief):
         return self.estimate_left_out(stats, rows).sum(axis=1)
 
     def levels_left_out(self, stats: LinkStats, w: Any, kind: str, places: Any = EVERY) -> Array:
-        """A row takes its part of the margins with it, so that no K of the tables is enough."""
+        """Leave-one-out scores; leaving out a row also changes the margins, so K alone is not
+        enough.
+        """
 
         def left(sums: Array) -> Array:
             return staying(sums[places] - w, sums[places])
@@ -261,7 +253,7 @@ class Links(LevelBelief):
 
 
 class KnownMargins(Links):
-    """Links whose margins are known: rows that update them are evidence about the tables alone."""
+    """Links with known margins: an update changes only the tables."""
 
     def update(self, stats: LinkStats) -> Self:
         counts = np.maximum(self.counts + stats.counts, 0.0)

@@ -1,15 +1,14 @@
-"""Blocks of counts, such as words: one categorical distribution for each class, drawn from many
-times a row.
+"""Blocks of counts, such as words: a multinomial distribution for each class.
 
-    probability ~ Dirichlet(concentration)      counts | probability ~ Multinomial(total,
-    probability)
+    probability ~ Dirichlet(concentration)
+    counts | probability ~ Multinomial(total, probability)
 
-The block is one feature with k levels. Its predictive is the Dirichlet-multinomial, which knows
-that a word seen once is likely to be seen again: Madsen, Kauchak and Elkan (2005), Modeling word
+The block is one feature with k levels. Its predictive is the Dirichlet-multinomial, under which a
+word seen once is likely to be seen again: Madsen, Kauchak and Elkan (2005), Modeling word
 burstiness.
 
-Up to the coefficient, p(x | theta)**r is the probability of the counts r x: a power for each row is
-a scaling of rows.
+Up to the coefficient, p(x | theta)**r is the probability of the counts r x, so exponents of rows
+scale their counts.
 """
 
 from collections.abc import Callable, Sequence
@@ -80,10 +79,7 @@ def as_csr(x: Cells) -> sparse.csr_array:
 
 
 def log_orders(x: Cells) -> Array:
-    """The log of the number of orders in which counts can come, `(..., k) -> (...)`.
-
-    It is a constant in theta.
-    """
+    """Log multinomial coefficient, the number of orders of the words, `(..., k) -> (...)`."""
     if sparse.issparse(x):
         return numerics.count_kernels.log_orders_of(x.data, x.indptr)
     return gammaln(x.sum(axis=-1) + 1) - gammaln(x + 1).sum(axis=-1)
@@ -91,7 +87,7 @@ def log_orders(x: Cells) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class MultinomialStats(LevelStats):
-    """Counts of each level, `(c, 1, k)`, and the log coefficients of their rows, `(c, 1)`."""
+    """Counts of each level, `(c, 1, k)`, and the sum of log multinomial coefficients, `(c, 1)`."""
 
     constants: ClassVar[tuple[str, ...]] = ("log_orders",)
     layout: ClassVar[tuple[str, ...]] = ("ordered",)
@@ -114,10 +110,10 @@ class MultinomialStats(LevelStats):
 
     @property
     def cells(self) -> None:
-        """Cells are counts of words, of which none is missing."""
+        """None: counts of words cannot be missing."""
 
     def relevelled(self, sizes: tuple[int, ...], places: Array) -> Self:
-        """The counts among more levels, each old one at its new place."""
+        """Extend the counts to more levels, with each old level at its new place."""
         counts = np.zeros((len(self.counts), 1, sum(sizes)))
         counts[..., places] = self.counts
         return replace(self, counts=counts)
@@ -127,21 +123,21 @@ class MultinomialStats(LevelStats):
 
 
 def words_read(x: Cells, words: Array | None) -> Array:
-    """The counts of some words, `(r, f) -> (r, 1, w)`."""
+    """Dense counts of some words, `(r, f) -> (r, 1, w)`."""
     return np.asarray(as_csr(x)[:, words].toarray())[:, None]
 
 
 def scaled(counts: sparse.csr_array, power: Any) -> sparse.csr_array:
-    """Rows of counts, each times its power, `(r, k), (r, 1) -> (r, k)`."""
+    """Multiply each row of counts by its power, `(r, k), (r, 1) -> (r, k)`."""
     return sparse.csr_array(
         (counts.data * power[row_of_entry(counts), 0], counts.indices, counts.indptr), counts.shape
     )
 
 
 class CountScores(RowScores):
-    """Densities and beliefs of rows of counts.
+    """Base of densities and beliefs for rows of counts.
 
-    `ordered` says that it is known in which order a row's words came.
+    `ordered` says that the order of the words in a row is known.
     """
 
     layout: ClassVar[tuple[str, ...]] = ("ordered",)
@@ -158,11 +154,11 @@ class CountScores(RowScores):
         return np.unique(counts.indices[counts.data != 0])
 
     def orders(self, x: Cells) -> Array:
-        """The log of the number of orders in which a row can have come, `(..., k) -> (...)`."""
+        """Log number of possible orders of a row, `(..., k) -> (...)`; 0 if the order is known."""
         return np.zeros(x.shape[:-1]) if self.ordered else log_orders(x)
 
     def orders_by_word(self, counts: Array) -> Array:
-        """Each word's share of `orders`: the average over all orders in which a row can be read."""
+        """Share of each word in `orders`, averaged over all orders of reading the row."""
         if self.ordered:
             return np.zeros_like(counts)
         size = counts.sum(axis=-1, keepdims=True)
@@ -197,7 +193,7 @@ class MultinomialDensity(CountScores, LevelDensity):
 
     @cached_property
     def _table(self) -> tuple[Array, Array | None]:
-        """Logs of words, `(k, c)`, as SciPy reads them; those of words that cannot occur apart."""
+        """Log probabilities, `(k, c)`, for SciPy, and separately the words with probability 0."""
         logs = np.ascontiguousarray(self.log_theta[:, 0].T)
         impossible = np.isneginf(logs)
         if not impossible.any():
@@ -212,10 +208,7 @@ class MultinomialDensity(CountScores, LevelDensity):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class DirichletMultinomial(CountScores, DirichletBelief):
-    """A Dirichlet for the words of every class.
-
-    A cell is how often each level came up, `(..., k)`.
-    """
+    """A Dirichlet over words for each class; a cell is the counts of a row, `(..., k)`."""
 
     density: ClassVar[type[LevelDensity]] = MultinomialDensity
     is_linear: ClassVar[bool] = True
@@ -257,16 +250,15 @@ class DirichletMultinomial(CountScores, DirichletBelief):
 
         total = by_tables(add, self._tables, x, len(self), out, n_jobs)
         if self.ordered:
-            # log-probabilities of counts, and of one of their orders, are both negative: no digit
-            # is lost
+            # log probabilities of counts, and of one of their orders, are both negative, so the
+            # subtraction loses no digits
             for rows in pieces_of(x):
                 total[rows] -= log_orders(as_csr(x[rows]))[:, None]
         return total
 
     def score_left_out(self, stats: MultinomialStats, rows: RowsLeftOut) -> Array:
-        """From prior and counts, as `log_shares_left` of levels.
-
-        A row takes several words with it.
+        """Leave-one-out scores from prior and counts, like `log_shares_left`, but for several
+        words.
         """
         x = as_csr(rows.x[EVERY])
         weight = rows.weight
@@ -277,7 +269,7 @@ class DirichletMultinomial(CountScores, DirichletBelief):
         seen = counts[x.indices]
         total = counts.sum()
         left = prior[x.indices] + staying(seen - weight[row] * x.data, seen)
-        if (prior < 0).any():  # of a mode's words none has less than nothing
+        if (prior < 0).any():  # no word of a mode is below 0
             left = np.maximum(left, 0.0)
             above = np.maximum(prior + counts, 0.0)
             rest = above.sum() - np.bincount(row, above[x.indices] - left, len(length))
@@ -318,7 +310,7 @@ class DirichletMultinomial(CountScores, DirichletBelief):
     def row_log_moment(self, x: Cells, s: Any) -> Array:
         counts, orders, power = self._at_power(x[EVERY], s)
         rise: Callable[..., Array] = log_gamma_ratio
-        if is_one(s) and not self.ordered:  # it keeps digits to take both together
+        if is_one(s) and not self.ordered:  # computing both together keeps digits
             rise = log_rising_binomial
             orders = np.zeros(1)
         words = self._added(counts, lambda a, n: rise(a, power * n)[None])
@@ -339,8 +331,8 @@ class DirichletMultinomial(CountScores, DirichletBelief):
         return total + orders[:, :, None] * s
 
     def _at_power(self, x: Cells, power: Power) -> tuple[sparse.csr_array, Array, Power]:
-        """Counts, the logs of their orders, `(r, 1)`, and one power: rows with a power each are
-        scaled by it.
+        """Counts, log numbers of orders, `(r, 1)`, and one power; powers by row scale the
+        counts.
         """
         counts = as_csr(x)
         orders = self.orders(counts)[:, None]
@@ -351,9 +343,8 @@ class DirichletMultinomial(CountScores, DirichletBelief):
         )
 
     def _added(self, counts: sparse.csr_array, worth: Callable[[Array, Array], Array]) -> Array:
-        """The worth of each word and its count, less that of all words and the row's length.
-
-        Shapes: `-> (r, c, n)`.
+        """Sum a function of concentration and count over the words of a row, and subtract its value
+        for the totals: `-> (r, c, n)`.
         """
         concentration = self.concentration[:, 0]
         words = DistinctCells.of_csr(counts)
@@ -364,14 +355,12 @@ class DirichletMultinomial(CountScores, DirichletBelief):
         return less(words.entries.added(worth(concentration[:, words.feature], words.value)), rows)
 
     def contributions(self, x: Cells, power: Any, words: Array | None = None) -> Contributions:
-        """Word by word.
+        """Contributions word by word.
 
-        What the whole row has, the log of its orders and the total concentration, comes from
-        counts.
-
-        That is what a word's counts add as they are read, averaged over all orders in which the row
-        can be read. A word's variance is that of its own probability; the words share one
-        Dirichlet, so the sum's is less than theirs.
+        Terms of the whole row, the log number of orders and the total concentration, are split
+        among the words: a word gets what its counts add as they are read, averaged over all orders.
+        The variance of a word is that of its own probability. Words share one Dirichlet, so the
+        variance of the sum is smaller.
         """
         counts = words_read(x, words)
         power = np.asarray(power)[..., None]
@@ -404,7 +393,7 @@ class DirichletMultinomial(CountScores, DirichletBelief):
 
 
 def count_cumulants(a: Array, count: Array, tilt: Any, order: int = ORDER) -> Array:
-    """Cumulants of count * log of a Gamma variate, that has also been seen `tilt` times."""
+    """Cumulants of count * log G, for a Gamma variate G, with a tilt."""
     seen = a + tilt * count
     higher = [count**n * polygamma(n - 1, seen) for n in range(2, order + 1)]
     return np.stack([count * psi(seen), *higher])
@@ -412,68 +401,68 @@ def count_cumulants(a: Array, count: Array, tilt: Any, order: int = ORDER) -> Ar
 
 @dataclass(frozen=True)
 class Vocabulary(LearnedLevels):
-    """Levels that are the words of lists, learnt as they are met."""
+    """A rule that learns words from lists as they occur."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Multinomial(DirichletFamily):
-    """Counts out of one total, such as words: one categorical distribution for each class.
+    """Counts out of one total, such as words: a multinomial distribution for each class.
 
-    Columns of counts are one block, the counts of a row's words. A column whose cells are lists of
-    words is a block by itself, with its vocabulary. Cells must not be missing; a list without words
-    is allowed, and says nothing.
+    Columns of counts form one block, the word counts of a row. A column whose cells are lists of
+    words is a block by itself, with its own vocabulary. Cells must not be missing; empty lists are
+    allowed, and are uninformative.
 
     Parameters
     ----------
     prior : Dirichlet or float, default=1.0
-        The belief before the data. A number l stands for ``Dirichlet(l)``; an array is in the order
-        of the columns, or of ``levels``.
+        The prior. A number l means ``Dirichlet(l)``; an array is in the order of the columns, or of
+        ``levels``.
     fractional : bool, default=False
-        Whether numbers that are not counts, such as tf-idf, are accepted, through the power
-        likelihood; see Notes.
+        Whether to accept numbers that are not counts, such as tf-idf, by a power likelihood; see
+        Notes.
     ordered : bool, default=False
-        Whether the order of a row's words is known, as it is for lists. Rows of counts have the
-        multinomial coefficient in their density, rows whose order is known do not. It is the same
-        for all classes and parameters: log density and log evidence differ by it, posteriors and
-        predictions do not.
+        Whether the order of the words in a row is known, as it is for lists. The density of counts
+        includes the multinomial coefficient, that of ordered words does not. The coefficient does
+        not depend on class or parameters: it changes log density and log evidence, but not
+        posteriors and predictions.
     levels : sequence or None, default=None
-        The words of lists that are known, in order. None: all that occur.
+        The known words of lists, in order. None: all that occur.
     unseen : {"ignore", "error", "reserve"}, default="ignore"
-        What happens to a word of a list that training never saw. ``"ignore"``: it is left out, for
-        all classes alike, with an ``UnseenLevelWarning``. ``"error"``: it is an error.
-        ``"reserve"``: all new words together are one more word.
+        What happens to a word of a list that training never saw. ``"ignore"``: it is left out for
+        all classes, with an ``UnseenLevelWarning``. ``"error"``: an error is raised. ``"reserve"``:
+        all new words together are one extra word.
 
     See Also
     --------
     MultinomialNB : The preset with this family in all columns.
-    Poisson : Counts in columns with a rate each.
-    plot_words : The words that tell classes apart.
+    Poisson : Counts in columns, each with a rate.
+    plot_words : The words that distinguish the classes.
 
     Notes
     -----
-    The posterior is a ``Dirichlet`` and the predictive the Dirichlet-multinomial, both
-    exact. It knows that a word that occurred once is likely to occur again.
+    The posterior is a ``Dirichlet`` and the predictive the Dirichlet-multinomial, both exact. Under
+    it a word that occurred once is likely to occur again.
 
-    *Texts.* Lists of words may be a column of a pandas, polars or Arrow table, alone or beside
-    others, or all of X. They are stored as sparse counts; the vocabulary is sorted, and grows in
-    ``partial_fit``, ``merge`` and over partitions of a table. Raw text goes through scikit-learn's
-    ``CountVectorizer``, as below: its vocabulary is that of ``fit``, and it leaves out new words
-    without a warning. Both ways give the same probabilities; the evidence of lists is that of
+    *Texts.* Lists of words can be a column of a pandas, polars or Arrow table, alone or with other
+    columns, or all of X. They are stored as sparse counts; the vocabulary is sorted, and grows in
+    ``partial_fit``, ``merge`` and over partitions of a table. For raw text use scikit-learn's
+    ``CountVectorizer``, as below: it fixes the vocabulary in ``fit``, and drops new words without a
+    warning. Both ways give the same probabilities; the evidence of lists is that of
     ``ordered=True``.
 
     *Power likelihood.* With ``fractional=True`` a row of numbers x has the likelihood product
     theta_j**x_j, times the multinomial coefficient with Gamma functions for factorials, a constant:
-    a word counts as x_j occurrences would. Posterior and predictions are defined, and equal those
-    of counts where the numbers are counts. But this is not a distribution over x, as it does not
-    sum or integrate to 1. So log evidence and log density are not those of data, and ``relevance``,
-    which rests on Bayes factors, refuses it. Intervals take the sum of the weights for the number
-    of words seen: ten times the weights are ten times the data, and less uncertainty. Where that
-    matters, rescale each row so that its numbers add up to as many words as it is worth.
+    a word counts like x_j occurrences. Posterior and predictions are defined, and agree with those
+    of counts if the numbers are counts. But this is not a distribution over x: it does not sum or
+    integrate to 1. So log evidence and log density are not those of data, and ``relevance``, which
+    uses Bayes factors, refuses it. Intervals treat the sum of the weights as the number of words:
+    ten times the weights are ten times the data, with less uncertainty. If that matters, rescale
+    each row to the number of words that it should count for.
 
     *Complement naive Bayes* is not offered. Its weights come from the words of all other classes
-    and do not belong to a likelihood of a row, so there is nothing to update, draw or compare.
-    Classes of uneven size and words that come in bursts are handled by the prior and the
-    Dirichlet-multinomial predictive, overconfident scores by ``temper``.
+    and do not belong to a likelihood of a row, so there is nothing to update, draw or compare. The
+    prior and the Dirichlet-multinomial predictive handle classes of uneven size and bursts of
+    words; ``temper`` corrects overconfident scores.
 
     References
     ----------

@@ -1,17 +1,16 @@
-"""Blocks of real numbers that depend on each other: a Gaussian with a full covariance for each
-class.
+"""Blocks of dependent real numbers: a Gaussian with a full covariance for each class.
 
-    covariance ~ InverseWishart(dof, scale)      mean | covariance ~ Normal(location, covariance /
-    count)
+    covariance ~ InverseWishart(dof, scale)
+    mean | covariance ~ Normal(location, covariance / count)
 
-With d columns it has d + d (d + 1) / 2 parameters a class, where columns that are independent have
-2 d. Equations: Murphy (2007), Conjugate Bayesian analysis of the Gaussian distribution, section 8;
-the predictive is the multivariate Student t. One block of all columns is Bayesian quadratic
+With d columns it has d + d (d + 1) / 2 parameters per class; independent columns have 2 d.
+Equations: Murphy (2007), Conjugate Bayesian analysis of the Gaussian distribution, section 8; the
+predictive is the multivariate Student t. One block of all columns is Bayesian quadratic
 discriminant analysis: Geisser (1964), Posterior odds for multivariate normal classifications. With
-`shared=True` all classes have one covariance, and what tells them apart is linear in the cells.
+`shared=True` all classes have one covariance, and the log-odds are linear in the cells.
 
-Missing cells are integrated out. Some columns by themselves have a belief of the same kind, with as
-many dof fewer as columns are left out; the rows of one pattern of missing cells are worked on
+Missing cells are integrated out. The marginal belief about some columns is of the same kind, with
+one dof less for each column left out. Rows with the same pattern of missing cells are processed
 together.
 """
 
@@ -62,16 +61,16 @@ from bayesnb.numerics.special import LOG_2PI, LOG_PI, ratio
 from bayesnb.numerics.views import EVERY, numbers
 
 NAME = "NormalInverseWishart"
-# how far two entries of a matrix may be apart, as a part of the geometric mean of their variances
+# allowed asymmetry of an entry, relative to the geometric mean of the two variances
 SYMMETRIC = 1e-12
-NEAR = 2.0  # spacings of a float
+NEAR = 2.0  # in spacings of floats
 
 
 @dataclass(frozen=True, eq=False)
 class VectorStats(MomentStats):
-    """Complete rows seen, their mean, and their summed squares and products about it.
+    """Number of complete rows, their mean, and their scatter matrix.
 
-    A row that lacks a cell of the block is not counted: it has no conjugate update.
+    Rows that lack a cell of the block are not counted: they have no conjugate update.
     """
 
     degree: ClassVar[int] = 2
@@ -94,13 +93,13 @@ class VectorStats(MomentStats):
         return self.scatter
 
     def of_columns(self, places: Array) -> "VectorStats":
-        """The stats of some columns, of the same rows."""
+        """The stats of some columns, from the same rows."""
         scatter = self.scatter[..., places, :][..., places]
         return VectorStats(self.count, self.mean[..., places], scatter)
 
     @property
     def columns(self) -> GaussianStats:
-        """The stats of each column by itself, `(c, d)`."""
+        """The stats of the single columns, `(c, d)`."""
         return GaussianStats(
             self.count + np.zeros(self.mean.shape[-1]),
             self.mean[:, 0],
@@ -110,8 +109,8 @@ class VectorStats(MomentStats):
     def without(
         self, part: Self, every: Any = False, rounding: float = SLACK
     ) -> tuple[Self, Array]:
-        """What stays, and where a column by itself is at fault, or the scatter that stays is
-        negative in a direction.
+        """Subtract `part`, and flag classes where a column becomes impossible, or the scatter is no
+        longer positive semidefinite.
         """
         rest = self - part
         columns = self.columns
@@ -128,13 +127,14 @@ class VectorStats(MomentStats):
         return left, invalid[:, None]
 
     def invalid_columns(self) -> Array:
-        """The columns of extreme numbers, infinite ones, or only one."""
+        """Columns with extreme or infinite numbers, or a single value."""
         return self.columns.invalid_columns()
 
 
 def _moments(x: Array, weight: Array) -> tuple[Array, Array, Array]:
-    """Count, mean and scatter of one class's rows, `(r, d), (r,) -> (), (d,), (d, d)`, about a row
-    of their own.
+    """Count, mean and scatter of the rows of one class, `(r, d), (r,) -> (), (d,), (d, d)`.
+
+    Computed relative to the first row.
     """
     complete = (weight != 0) & ~np.isnan(x).any(axis=1)
     if not complete.all():
@@ -154,16 +154,14 @@ def _moments(x: Array, weight: Array) -> tuple[Array, Array, Array]:
 
 
 def settled(scatter: Array) -> Array:
-    """Scatters in which a column that is constant, but for rounding, has no squares and no
-    products.
-    """
+    """Set the squares and products of columns that are constant, up to rounding, to 0."""
     spread = ~(diagonal(scatter) <= 0)
     return np.where(spread[..., None, :] & spread[..., None], scatter, 0.0)
 
 
 @dataclass(frozen=True, eq=False)
 class VectorDensity(Density):
-    """A Gaussian over a block: `(..., d)` means and `(..., d, d)` covariances."""
+    """A multivariate Gaussian: means `(..., d)` and covariances `(..., d, d)`."""
 
     multivariate: ClassVar[bool] = True
     mean: Array
@@ -182,7 +180,7 @@ class VectorDensity(Density):
         return cls(parts["mu", None][..., None, :], parts["cov", None][..., None, :, :])
 
     def of_columns(self, present: Present) -> Self:
-        """The density of some columns."""
+        """The marginal density of some columns."""
         if isinstance(present, slice):
             return self
         covariance = self.covariance[..., present, :][..., present]
@@ -200,13 +198,13 @@ class VectorDensity(Density):
         return by_pattern(x, complete)
 
     def linear_against(self, place: int) -> Linear | None:
-        """Far from zero the means' squares have no digit left for their difference."""
+        """Differences computed from differences of means: far from 0, squares would lose all
+        digits.
+        """
         return self.linear(self.mean[place])
 
     def linear(self, other: Any = 0.0) -> Linear | None:
-        """Linear where all classes have one covariance: squares and products then cancel between
-        classes.
-        """
+        """Linear where all classes have one covariance: squares and products then cancel."""
         if not self.proper.all() or (self.covariance != self.covariance[:1]).any():
             return None
         whitening = self.root.whitening
@@ -234,7 +232,7 @@ class VectorDensity(Density):
 
 
 class MeanCovariance(NamedTuple):
-    """A multivariate Gaussian's two parameters, as a mean or a mode."""
+    """Mean and covariance of a Gaussian: an expectation or a mode."""
 
     mean: Array
     covariance: Array
@@ -247,24 +245,22 @@ class NormalInverseWishart(StudentBelief):
     Parameters
     ----------
     mean : float or array
-        Where the means of the d columns are expected: one number, one for each column, or ``(c,
-        d)`` for each class.
+        Expected means of the d columns: one number, one for each column, or ``(c, d)``.
     count : float or array
-        How many rows the belief about the means is worth: a number, or one for each class.
+        Pseudo-count of rows for the means: a number, or one for each class.
     dof : float or array
         Degrees of freedom, above d - 1: a number, or one for each class.
     scale : float or array
         A number times the identity, or a symmetric positive definite matrix, ``(d, d)`` or ``(c, d,
         d)``. The expected covariance is scale / (dof - d - 1).
     models : int, default=0
-        0 where each class has a covariance of its own. 1 where classes, along the first axis, have
-        it in common, as under ``MultivariateGaussian(shared=True)``; more for as many such models,
-        side by side.
+        0 if each class has its own covariance. 1 if the classes, along the first axis, share it, as
+        under ``MultivariateGaussian(shared=True)``; n for n such models side by side.
 
     See Also
     --------
     MultivariateGaussian : A block of columns of real numbers.
-    NormalInverseGamma : The same for one column.
+    NormalInverseGamma : The special case of one column.
 
     Notes
     -----
@@ -275,8 +271,8 @@ class NormalInverseWishart(StudentBelief):
 
     A cell is a whole row of the block. The predictive is the multivariate Student t with dof - d +
     1 degrees of freedom; ``predictive`` returns a list of them where there are several classes.
-    ``interval`` is about each mean and each variance by itself. ``estimate("mean")`` takes the
-    covariance of the expected precision where no covariance is expected, at a dof of d + 1 or less.
+    ``interval`` is for each mean and each variance. At a dof of d + 1 or less the covariance has no
+    finite mean, and ``estimate("mean")`` takes the inverse of the expected precision.
 
     References
     ----------
@@ -339,7 +335,7 @@ class NormalInverseWishart(StudentBelief):
         return gain - self.width * self.pooled(np.log1p(stats.count / self.count)) / 2
 
     def predictive(self) -> Any:
-        # the multivariate t of a new row; for each class, if there are several
+        # a list with one multivariate t for each class, if there are several
         from scipy.stats import multivariate_t
 
         if self.count.ndim:
@@ -365,10 +361,10 @@ class NormalInverseWishart(StudentBelief):
         return VectorDensity(mean, half @ transposed(half))
 
     def strengthened(self, times: Any, scale: float = 1.0) -> Self:
-        """The belief that is worth `times` as many rows, a number or one for each class.
+        """Multiply the pseudo-counts by a number, or one for each class, and variances by `scale`.
 
-        It expects `scale` times the variance. A column's own variance is inverse Gamma with half of
-        dof - d + 1 as its shape: that is what is multiplied.
+        The variance of a column is marginally inverse Gamma with shape (dof - d + 1) / 2: this
+        shape is multiplied.
         """
         times = np.asarray(times, float)
         times = times.reshape(()) if times.size == 1 else times.reshape(len(times), -1)[:, :1]
@@ -400,7 +396,7 @@ class NormalInverseWishart(StudentBelief):
         return diagonal(self.scale)
 
     def of_columns(self, present: Present) -> "NormalInverseWishart":
-        """The belief about some columns, whatever the others are."""
+        """The marginal belief about some columns."""
         if isinstance(present, slice):
             return self
         scale = self.scale[..., present, :][..., present]
@@ -408,7 +404,7 @@ class NormalInverseWishart(StudentBelief):
         return self.made(self.location[..., present], self.count, dof, scale)
 
     def margins(self) -> NormalInverseGamma:
-        """The belief about each column by itself, `(c, 1, d) -> (c, d)`."""
+        """The marginal belief about each column, `(c, 1, d) -> (c, d)`."""
         location = self.location[:, 0]
         free = self.dof - self.width + 1
         count, shape = (np.broadcast_to(each, location.shape) for each in (self.count, free / 2))
@@ -443,12 +439,12 @@ class NormalInverseWishart(StudentBelief):
         return self.root.whitening, self.location
 
     def rounding_error(self, before: VectorStats, part: VectorStats, rest: VectorStats) -> Array:
-        """That of the columns one by one, `(c, 1)`."""
+        """The largest error over the columns, `(c, 1)`."""
         each = self.margins().rounding_error(before.columns, part.columns, rest.columns)
         return each.max(axis=1, keepdims=True)
 
     def units(self, x: Cells) -> list[NumberUnit]:
-        """The block as it is."""
+        """The whole block as one unit."""
         places = tuple(range(self.width))
         shape = (self.dof[:, 0] - self.width + 1) / 2
         location = np.asarray(self.location[:, 0])
@@ -458,15 +454,15 @@ class NormalInverseWishart(StudentBelief):
     # PyMC
 
     def parts(self) -> Parts:
-        """A count and dof for each column: those of its block."""
+        """Arrays by symbol; count and dof of the block are repeated for each column."""
         count, dof = (np.repeat(each, self.width, axis=-1) for each in (self.count, self.dof))
         arrays = self.location[..., 0, :], count, dof, self.scale[..., 0, :, :]
         pairs = zip(self.symbols.values(), arrays, strict=True)
         return {(symbol, None): values for symbol, values in pairs}
 
     def log_density(self, theta: VectorDensity) -> Parts:
-        """log p of each mean given its covariance, and of each covariance, `(c,)`: of one that
-        classes share in equal parts.
+        """log p of each mean given its covariance, and of each covariance, `(c,)`; classes that
+        share a covariance have equal parts of it.
         """
         width = self.width
         half = self.dof / 2
@@ -480,11 +476,11 @@ class NormalInverseWishart(StudentBelief):
         return {("mu", None): mean[..., 0], ("cov", None): covariance[..., 0] / self.tied}
 
     def variables(self, pm: Any, names: VariableNames) -> VectorDensity:
-        """Bartlett's triangle and the mean's standardised offset as PyMC's free variables, and what
-        they make of theta.
+        """theta from PyMC variables for Bartlett's triangle and the standardised offset of the
+        mean.
 
-        The density keeps the whitening of the covariance, A' L**-1, so that no likelihood needs
-        another factor.
+        The density keeps the whitening of the covariance, A' L**-1, so that likelihoods need no
+        other factorisation.
         """
         width = self.width
         mean = names("mu")
@@ -505,10 +501,7 @@ class NormalInverseWishart(StudentBelief):
 def checked_fields(
     mean: Any, count: Any, dof: Any, scale: Any
 ) -> tuple[Array, Array, Array, Array]:
-    """The parameters that a user gives, checked.
-
-    An identity is spelled out where the number of columns is known.
-    """
+    """Check a user's parameters; expand numbers to d columns if d is known."""
     location = checked(f"{NAME}: mean", mean, -FARTHEST, FARTHEST)
     scale = checked(f"{NAME}: scale", scale, -np.inf)
     count = checked(f"{NAME}: count", count)
@@ -521,9 +514,9 @@ def checked_fields(
         location = np.full(width, location)
     if known and (scale.shape[-2:] != (width, width) or location.shape[-1] != width):
         raise ValueError(
-            f"{NAME}: scale must be a number, or one symmetric matrix of as many rows and columns "
-            "as the block has "
-            f"columns, got the shape {scale.shape} with a mean of the shape {location.shape}."
+            f"{NAME}: scale must be a number, or a symmetric matrix with one row and column for "
+            f"each column of the block, got shape {scale.shape} with a mean of shape "
+            f"{location.shape}."
         )
     matrices = np.atleast_2d(scale)
     unit = np.sqrt(np.maximum(diagonal(matrices), 0.0))
@@ -531,7 +524,7 @@ def checked_fields(
     if asymmetric.any() or np.isnan(factor(matrices)).any():
         raise ValueError(
             f"{NAME}: scale must be symmetric and positive definite, got {scale.tolist()}. "
-            "A sum of squares and products of rows is, if no column is a sum of others."
+            "A scatter matrix is, if its columns are linearly independent."
         )
     if (dof <= width - 1).any():
         raise ValueError(
@@ -559,7 +552,7 @@ def _whitening(pm: Any, belief: Any, name: str) -> tuple[Any, Any]:
 
 
 def log_growth(before: Any, after: Any) -> Array:
-    """log det of the scale after, less that before, also where it has hardly grown."""
+    """Increase of log det scale in an update, exact also where it is small."""
     whitening = before.root.whitening
     gain = whitening @ (after.scale - before.scale) @ transposed(whitening)
     grown = after.log_det - before.log_det
@@ -571,22 +564,21 @@ def log_growth(before: Any, after: Any) -> Array:
 
 
 def squared_distances(belief: NormalInverseWishart, x: Array) -> tuple[Array, Array, Array]:
-    """|b|**2 and |a|**2 of rows from the second class and the first, and |a|**2 |b|**2 - (a b)**2.
-
-    Shape: `(r, 1)`.
+    """|b|**2 and |a|**2, squared distances of rows from the second class and the first, and |a|**2
+    |b|**2 - (a b)**2. Each `(r, 1)`.
     """
     whitening = belief.root.whitening[0, 0]
     far = (x - belief.location[1, 0]) @ whitening.T
     step = turned(whitening, belief.location[1, 0] - belief.location[0, 0])
     square = inner(far, far)
-    # what no multiple of a explains of b - a
+    # the part of b - a that is orthogonal to b
     across = step - ratio((far @ step)[:, None], square) * far
     near = far + step
     return square, inner(near, near), square * inner(across, across)
 
 
 def shaped_fields(fields: Sequence[Array], classes: int, width: int) -> list[Array]:
-    """A prior's arrays with the axes of a block, or an error that says which they lack."""
+    """Broadcast the arrays of a prior to the axes of a block, or raise with their names."""
     location, count, dof, scale = fields
     matrix = scale if scale.ndim else scale * np.eye(width)
     fitted = []
@@ -596,10 +588,10 @@ def shaped_fields(fields: Sequence[Array], classes: int, width: int) -> list[Arr
             fitted.append(np.broadcast_to(np.array(wide), (classes, 1, *(width,) * own)))
     except ValueError:
         raise ValueError(
-            f"MultivariateGaussian: a prior with mean, count, dof and scale of the shapes "
+            f"MultivariateGaussian: a prior with mean, count, dof and scale of shapes "
             f"{', '.join(str(np.shape(field)) for field in fields)} does not fit {classes} "
-            "classes and a block of "
-            f"{width} columns. Give numbers, or as many as there are columns."
+            f"classes and a block of {width} columns. Give numbers, or as many as there are "
+            "columns."
         ) from None
     if (fitted[2] < width - 1).any():
         raise ValueError(
@@ -610,19 +602,17 @@ def shaped_fields(fields: Sequence[Array], classes: int, width: int) -> list[Arr
 
 
 def weak_prior(pooled: VectorStats) -> NormalInverseWishart:
-    """The prior worth a hundredth of a row about the mean, and two rows about each column's
-    variance.
-    """
+    """The prior with 0.01 pseudo-rows for the mean, and two for the variance of each column."""
     covariance = ratio(pooled.scatter, pooled.count)
     width = len(pooled.mean)
     variance = diagonal(covariance)
     near = NEAR * np.spacing(np.abs(pooled.mean))
-    constant = np.sqrt(variance) <= near  # its classes' means differ by rounding at most
+    constant = np.sqrt(variance) <= near  # up to rounding
     covariance = np.where(constant[:, None] | constant, 0.0, covariance) + np.diag(
         np.where(constant, 1.0, 0.0)
     )
     root = factor(covariance)
-    # what is left of a column beside those before it
+    # standard deviations of the columns given those before
     if not (diagonal(root) > np.where(constant, 0.0, near)).all():
         covariance = np.diag(diagonal(covariance))
     return NormalInverseWishart(pooled.mean, 0.01, width + 1.0, 2 * covariance)
@@ -632,41 +622,40 @@ BLOCK = Hyperparameters(
     names=("count", "shape", "scale"),
     weak=(0.01, 1.0, 1.0),
     factors=("strength", "scale"),
-    note="In blocks of Gaussians the prior has l times the estimator's count and scale, and l "
-    "times its dof above the number of columns less one, so that every column by itself has the "
-    "prior of a Gaussian column.",
+    note="In blocks of Gaussians l multiplies the count and scale of the estimator's prior, and "
+    "its dof above the number of columns less one, so that each column has marginally the prior "
+    "of a Gaussian column.",
     extremes=VARIANCES,
 )
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class MultivariateGaussian(NormalFamily[VectorStats]):
-    """Columns of real numbers that depend on each other: a multivariate normal for each class.
+    """Dependent columns of real numbers: a multivariate normal distribution for each class.
 
     Parameters
     ----------
     prior : NormalInverseWishart or None, default=None
-        The belief about means and covariance before the data. None: a weak one on the scale of the
-        data, under which each column by itself has the prior of ``Gaussian()``. Where the rows do
-        not span the block, as columns are collinear or rows too few, it has no correlations, and a
-        constant column has variance 1.
+        The prior. None: a weak one on the scale of the data, under which each column has marginally
+        the prior of ``Gaussian()``. If columns are collinear, or rows too few to span the block, it
+        has no correlations; constant columns have variance 1.
     shared : bool, default=False
-        Whether all classes have one covariance, and means for each: Bayesian linear discriminant
+        Whether classes share one covariance, each with its own means: Bayesian linear discriminant
         analysis. A prior must then have the same ``dof`` and ``scale`` for every class.
 
     See Also
     --------
     Gaussian : Columns that are independent given the class.
-    JointTable : The same for columns of levels.
+    JointTable : Joint models of columns of levels.
 
     Notes
     -----
-    Posterior and predictive, a multivariate Student t, are exact. One block of all
-    columns is Bayesian quadratic discriminant analysis. Under the weak prior, predictions do not
-    change under any invertible affine map of the block.
+    Posterior and predictive, a multivariate Student t, are exact. One block of all columns is
+    Bayesian quadratic discriminant analysis. Under the weak prior, predictions do not change under
+    invertible affine maps of the block.
 
-    A row that lacks some cells of the block teaches nothing about it; it is predicted from the
-    cells that it has.
+    In training, rows that lack cells of the block are not counted; in prediction, missing cells are
+    integrated out.
 
     References
     ----------
@@ -713,7 +702,7 @@ class MultivariateGaussian(NormalFamily[VectorStats]):
         )
 
     def tuned(self, stats: VectorStats, *values: Any) -> Self:
-        """Count, shape and scale as of a Gaussian column, `(1,)` or `(c, 1)`, around the pooled
+        """Set count, shape and scale as for Gaussian columns, `(1,)` or `(c, 1)`, around the pooled
         mean and covariance.
         """
         count, shape, scale = (np.asarray(value, float).ravel() for value in values)

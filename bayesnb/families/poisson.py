@@ -1,9 +1,9 @@
-"""Counts in columns of their own: a Poisson whose rate is unknown.
+"""Columns of counts: a Poisson distribution with unknown rate.
 
     rate ~ Gamma(shape, rate of the Gamma)      cell | rate ~ Poisson(rate)
 
-The Gamma's `rate` is how many rows the belief is worth, and its `shape` how many events they held.
-The predictive is negative binomial: Gelman et al. (2013), Bayesian Data Analysis, section 2.6.
+The `rate` of the Gamma is a pseudo-count of rows, and its `shape` one of events. The predictive is
+negative binomial: Gelman et al. (2013), Bayesian Data Analysis, section 2.6.
 """
 
 from collections.abc import Callable
@@ -46,15 +46,13 @@ from bayesnb.numerics.special import (
 )
 from bayesnb.numerics.views import column
 
-# of columns of public tables that a Poisson predicts best it is 4 at most; of prices, hundreds
+# at most 4 for columns of public tables that a Poisson predicts best; hundreds for prices
 MOST_DISPERSED = 5.0
 
 
 @dataclass(frozen=True, eq=False)
 class PoissonStats(Stats):
-    """Rows seen, events in them, and the sum of log x!, which makes the evidence that of the
-    counts.
-    """
+    """Number of rows, sum of events, and sum of log x!, which is needed for the evidence."""
 
     constants: ClassVar[tuple[str, ...]] = ("log_factorial",)
     count: Array
@@ -78,7 +76,7 @@ class PoissonStats(Stats):
     def without(
         self, part: Self, every: Any = False, rounding: float = SLACK
     ) -> tuple[Self, Array]:
-        """Faults of counts; and events that stay where no row does."""
+        """Subtract `part`; also flag events that remain without rows."""
         rest, invalid = super().without(part, every, rounding)
         return rest, invalid | (rest.count == 0) & (rest.events > 0)
 
@@ -87,9 +85,9 @@ class PoissonStats(Stats):
 
 
 def sum_distinct(worth: Callable[[Array, Array, Array], Array], x: Cells, power: Power) -> Array:
-    """Sum over features of what the distinct cells are worth, `(r, f) -> (r, c, n)`.
+    """Sum a function over features, computed once for each distinct cell, `(r, f) -> (r, c, n)`.
 
-    `worth(feature, count, power)` is `(n, c, k)`.
+    `worth(feature, count, power)` returns `(n, c, k)`.
     """
     cells = DistinctCells.of_table(np.asarray(x[:]))
     each = by_feature(power, x.shape[1])[cells.feature]
@@ -97,7 +95,7 @@ def sum_distinct(worth: Callable[[Array, Array, Array], Array], x: Cells, power:
 
 
 def score_distinct(record: Any, x: Cells, power: Power = 1.0) -> Array:
-    """Sum the scores of a density or belief over features, of distinct counts once: `-> (r, c)`."""
+    """Sum scores over features, computed once for each distinct count: `-> (r, c)`."""
 
     def score(feature: Array, count: Array, power: Array) -> Array:
         return raised(power, record[:, feature].log_score(count))[None]
@@ -115,7 +113,7 @@ class PoissonDensity(Density):
 
     @classmethod
     def of_log(cls, log_rate: Array) -> Self:
-        """Rates whose logs are kept: small ones underflow."""
+        """Build from logs, which are kept: small rates underflow."""
         density = cls(np.exp(log_rate))
         density.__dict__["log_rate"] = log_rate
         return density
@@ -153,9 +151,9 @@ class Gamma(Belief[PoissonStats, PoissonDensity]):
     Parameters
     ----------
     shape : float or array
-        How many events the belief is worth.
+        Pseudo-count of events.
     rate : float or array
-        In how many rows they happened. The mean is shape / rate.
+        Pseudo-count of rows. The mean is shape / rate.
 
     See Also
     --------
@@ -163,8 +161,8 @@ class Gamma(Belief[PoissonStats, PoissonDensity]):
 
     Notes
     -----
-    The predictive is negative binomial, with ``shape`` successes of probability rate /
-    (rate + 1). A count adds its events to the shape, and 1 to the rate.
+    The predictive is negative binomial, with ``shape`` successes of probability rate / (rate + 1).
+    An update by one cell adds its count to the shape and 1 to the rate.
 
     References
     ----------
@@ -206,11 +204,11 @@ class Gamma(Belief[PoissonStats, PoissonDensity]):
         >>> float(Gamma(3, 2).mean())
         1.5
         """
-        with np.errstate(divide="ignore", invalid="ignore"):  # of an improper belief
+        with np.errstate(divide="ignore", invalid="ignore"):  # an improper belief
             return self.shape / self.rate
 
     def mode(self) -> Array:
-        with np.errstate(divide="ignore", invalid="ignore"):  # of an improper belief
+        with np.errstate(divide="ignore", invalid="ignore"):  # an improper belief
             return np.maximum(self.shape - 1, 0.0) / self.rate
 
     @property
@@ -240,7 +238,7 @@ class Gamma(Belief[PoissonStats, PoissonDensity]):
     def cells_left_out(self, stats: PoissonStats, rows: RowsLeftOut) -> Array:
         if rows.kind != PREDICTIVE:
             return self.estimate_left_out(stats, rows)
-        # from prior and counts: a small prior has no digits left in what both make together
+        # from prior and counts: their sum would keep no digit of a small prior
         x = np.asarray(rows.x[:], float)
         prior, seen = self[0], stats[0]
         count = staying(seen.count - rows.each, seen.count)
@@ -317,34 +315,33 @@ class Gamma(Belief[PoissonStats, PoissonDensity]):
 RATE = Hyperparameters(
     names=("shape", "mean"),
     weak=(1.0, 1.0),
-    note="In Poisson columns the prior has l times the estimator's shape and rate. By default that "
-    "is worth l events at the pooled rate, and (l + events) / (l / pooled rate + rows) is both the "
+    note="In Poisson columns l multiplies the shape and rate of the estimator's prior. By default "
+    "it is l events at the pooled rate, and (l + events) / (l / pooled rate + rows) is both the "
     "posterior mean under Gamma(l, l / pooled rate) and the mode (MAP) under Gamma(1 + l, l / "
     "pooled rate).",
     extremes={
-        ("shape", True): "the classes' rates differ no more than chance makes them, "
-        "and the prior says that they do not",
-        ("shape", False): "the classes' rates differ by orders of magnitude, "
-        "and the prior says that any is as likely",
-        ("mean", True): "the prior expects more events without end",
-        ("mean", False): "the prior expects fewer events without end",
+        ("shape", True): "the rates of the classes differ no more than by chance: the best prior "
+        "is that they are equal",
+        ("shape", False): "the rates of the classes differ by orders of magnitude: the best prior "
+        "is flat",
+        ("mean", True): "the more events the prior expects, the better",
+        ("mean", False): "the fewer events the prior expects, the better",
     },
 )
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Poisson(Family[PoissonStats]):
-    """Columns of counts, each with a rate for each class.
+    """Columns of counts: a Poisson distribution for each class and column.
 
     Parameters
     ----------
     prior : Gamma or None, default=None
-        The belief about the rates before the data. None: worth one event, at the rate of all
-        classes together, which the first ``fit`` or ``partial_fit`` counts.
+        The prior of the rates. None: one pseudo-event at the rate of all classes together, counted
+        in the first ``fit`` or ``partial_fit``.
     fractional : bool, default=False
-        Whether numbers that are not counts are accepted. They have the power likelihood rate**x
-        exp(-rate), which is not a distribution over x, so evidence and log density are not those of
-        data.
+        Whether to accept numbers that are not counts. Their power likelihood, rate**x exp(-rate),
+        is not a distribution over x, so evidence and log density are not those of data.
 
     See Also
     --------
@@ -353,8 +350,8 @@ class Poisson(Family[PoissonStats]):
 
     Notes
     -----
-    Everything about these columns is exact: the posterior is a ``Gamma``, and the
-    predictive is negative binomial. A missing cell is left out.
+    The posterior is a ``Gamma`` and the predictive negative binomial, both exact. Missing cells are
+    left out.
 
     Examples
     --------
@@ -382,7 +379,9 @@ class Poisson(Family[PoissonStats]):
         return Counts(self.fractional)
 
     def is_refuted(self, x: Any, codes: Array, weight: Array | None = None) -> bool:
-        """Whether a column varies within classes far more than counts of its size, as prices do."""
+        """Whether a column varies within classes far more than Poisson counts would, as prices
+        do.
+        """
         weight = np.ones(len(codes)) if weight is None else weight
         return any(
             dispersion(column(x, j), codes, weight) > MOST_DISPERSED for j in range(x.shape[1])
@@ -418,12 +417,10 @@ class Poisson(Family[PoissonStats]):
 
 
 def dispersion(x: Array, codes: Array, weight: Array) -> float:
-    """Variance within classes as a multiple of the mean: about 1 of Poisson counts.
+    """Variance within classes relative to the mean: about 1 for Poisson counts.
 
-    Shapes: `(r,), (r,), (r,) -> ()`.
-
-    It is Pearson's chi-squared over its degrees of freedom: McCullagh and Nelder (1989), section
-    6.2.3.
+    This is Pearson's chi-squared over its degrees of freedom: McCullagh and Nelder (1989), section
+    6.2.3. Shapes: `(r,), (r,), (r,) -> ()`.
     """
     seen = np.isfinite(x) & (weight > 0)
     x = x[seen]
@@ -437,11 +434,11 @@ def dispersion(x: Array, codes: Array, weight: Array) -> float:
 
 
 def pooled_rate(stats: PoissonStats) -> Array:
-    """Events per row of all classes together, `(f,)`; 1 for a column without any."""
+    """Events per row over all classes, `(f,)`; 1 for a column without events."""
     events = stats.events.sum(axis=0)
     return np.where(events > 0, ratio(events, stats.count.sum(axis=0)), 1.0)
 
 
 def weak_prior(stats: PoissonStats) -> Gamma:
-    """The prior worth one event, in as many rows as one event takes in all classes together."""
+    """The prior with one pseudo-event, at the rate of all classes together."""
     return Gamma(1.0, 1 / pooled_rate(stats))

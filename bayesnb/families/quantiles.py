@@ -1,7 +1,7 @@
-"""Quantiles of the distributions of parameters, by special functions: importing scipy.stats takes
-longer than a fit.
+"""Quantiles of parameters' distributions from special functions: importing scipy.stats takes longer
+than a fit.
 
-They are NaN where the parameters are those of no distribution, as SciPy's are.
+As in SciPy, they are NaN for invalid parameters.
 """
 
 import numpy as np
@@ -11,9 +11,9 @@ from bayesnb.families.base import Array
 
 
 def tails(prob: float) -> tuple[float, float]:
-    """Return the probabilities below both ends of an interval with equal tails."""
+    """Return the probabilities below the two ends of an equal-tailed interval."""
     if not 0 <= prob <= 1:
-        raise ValueError(f"interval: prob is a probability, from 0 to 1, got {prob!r}.")
+        raise ValueError(f"interval: prob must be a probability from 0 to 1, got {prob!r}.")
     return (1 - prob) / 2, (1 + prob) / 2
 
 
@@ -38,16 +38,13 @@ def inverse_gamma(p: float, shape: Array, scale: Array) -> Array:
 
 
 def student(p: float, dof: Array, location: Array, scale: Array) -> Array:
-    """Quantile of Student's t of some degrees of freedom.
-
-    `scale` is a standard deviation's, not a variance's.
-    """
-    # of 0 SciPy returns +inf
+    """Quantile of Student's t; `scale` is in units of x, not of its square."""
+    # SciPy returns +inf for p = 0
     standard = stdtrit(positive(dof), p) if p > 0 else -stdtrit(positive(dof), 1.0)
     quantile: Array = location + positive(scale) * standard
     return quantile
 
 
 def positive(x: Array) -> Array:
-    """Return parameters that are positive; NaN in place of others."""
+    """Replace parameters that are not positive by NaN."""
     return np.where(x > 0, x, np.nan)

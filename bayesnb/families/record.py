@@ -1,7 +1,7 @@
-"""What stats, densities and beliefs are: a frozen dataclass of arrays that share leading axes.
+"""The base of stats, densities and beliefs: a frozen dataclass of arrays with common leading axes.
 
-Beside it are the small values that they return: contributions of cells, linear forms and their
-variances, and units, which are columns that can be joined in blocks (`selection.joint_evidence`).
+Also the small values that they return: contributions of cells, linear forms and their variances,
+and units, which are columns that can be joined in blocks (`selection.joint_evidence`).
 """
 
 from collections.abc import Callable, Sequence
@@ -15,11 +15,11 @@ import numpy as np
 from bayesnb.numerics.special import trigamma, trigamma_fall
 
 Array = np.ndarray
-SMALLEST = float(np.finfo(float).tiny)  # of normal floats: the gamma function of less is infinite
-Parameter = Any  # an array; a belief's constructor makes one of a number or a list
-LARGEST = 1e303  # of the numbers that are known of a block, added up: n log n of it is a float
-FARTHEST = 1e150  # that a location may be from 0: squares of deviations are floats
-# a number, `(f,)` of them, one for each feature, or `(r, 1)`, one for each row
+SMALLEST = float(np.finfo(float).tiny)  # smallest normal float; below, the gamma function overflows
+Parameter = Any  # an array; the constructor of a belief converts numbers and lists
+LARGEST = 1e303  # largest sum n of the numbers in a field: n log n is still a float
+FARTHEST = 1e150  # largest absolute location: squares of deviations are still floats
+# a number, or one for each feature, `(f,)`, or one for each row, `(r, 1)`
 Power = float | np.ndarray
 Exponent = complex | np.ndarray  # of a density
 Parts = dict[tuple[str, int | None], np.ndarray]  # see Record.parts
@@ -30,7 +30,7 @@ VariableNames = Callable[..., dict[str, Any]]
 
 
 class Contributions(NamedTuple):
-    """What each cell adds to the scores of the classes, a power times log p(x | theta).
+    """Contribution of each cell to the scores of the classes, a power times log p(x | theta).
 
     Shape: `(r, c, f)`.
     """
@@ -42,15 +42,15 @@ class Contributions(NamedTuple):
 
 
 class Expected(np.ndarray):
-    """`belief.mean` is a parameter of the belief, and `belief.mean()` what every belief has: its
-    expectation.
+    """A parameter called `mean` that can also be called: `belief.mean` is the parameter, and
+    `belief.mean()` the expectation, as for every belief.
     """
 
     expectation: Any
 
     @classmethod
     def of(cls, parameter: Array, expectation: Any) -> "Expected":
-        """The parameter, which when called is the expectation."""
+        """View a parameter as an array that returns the expectation when called."""
         view = parameter.view(cls)
         view.expectation = expectation
         return view
@@ -62,14 +62,14 @@ class Expected(np.ndarray):
         return repr(np.asarray(self))
 
     def __array_wrap__(self, array: Array, context: Any = None, return_scalar: bool = False) -> Any:
-        return np.asarray(array)[()]  # what is computed from it is a plain array
+        return np.asarray(array)[()]  # results of computations are plain arrays
 
 
 class Linear(NamedTuple):
-    """A log-density that is linear in its cells, up to what all classes share: weights @ x +
+    """A log density that is linear in the cells, up to a term that classes share: weights @ x +
     offset.
 
-    A cell is a number, or a one for its level and zeros for the others.
+    Cells are numbers, or one-hot vectors of levels.
     """
 
     weights: Array  # `(c, k)`
@@ -82,33 +82,33 @@ class Record:
     Fields named in `layout` are not arrays.
     """
 
-    __match_args__: ClassVar[Any]  # the names of its fields, which `dataclass` sets
+    __match_args__: ClassVar[Any]  # names of the fields, set by `dataclass`
     layout: ClassVar[tuple[str, ...]] = ()
-    degree: ClassVar[int] = 1  # of its size in the number of columns, or levels: a matrix has 2
-    renamed: ClassVar[dict[str, str]] = {}  # fields' names in the constructor, where these differ
-    # fields' names in tables of results; {} stands for a feature's name
+    degree: ClassVar[int] = 1  # the size is of this degree in the number of columns or levels
+    renamed: ClassVar[dict[str, str]] = {}  # field -> its name in the constructor, if different
+    # field -> its name in tables of results; {} stands for the name of a feature
     symbols: ClassVar[dict[str, str]] = {}
 
     def __post_init__(self) -> None:
         for name in self.__match_args__:
             value = getattr(self, name)
-            if type(value) is np.ndarray and value.dtype == float:  # a shortcut: most are
+            if type(value) is np.ndarray and value.dtype == float:  # a shortcut for most
                 continue
-            # not so a PyMC variable
+            # PyMC variables stay as they are
             is_array = isinstance(value, Real | Sequence) or hasattr(value, "__array__")
             if is_array and name not in self.layout:
                 object.__setattr__(self, name, np.asarray(value, float))
 
     @classmethod
     def raw(cls, *values: Any) -> Self:
-        """The record of these fields as they are, unchecked: PyMC's variables, say."""
+        """Build from fields without conversion or checks, for example from PyMC variables."""
         record = object.__new__(cls)
         for name, value in zip(cls.__match_args__, values, strict=True):
             object.__setattr__(record, name, value)
         return record
 
     def map(self, change: Callable[..., Array], *others: Self) -> Self:
-        """The record of `change(array, ...)`, field by field."""
+        """Apply `change(array, ...)` to every field."""
         values = []
         for name in self.__match_args__:
             field = getattr(self, name)
@@ -120,7 +120,7 @@ class Record:
         return type(self)(*values)
 
     def __getstate__(self) -> dict[str, Any]:
-        # of a density, more exact than what would be derived again
+        # the kept logs of a density are more exact than logs of its probabilities
         logs = getattr(self, "kept", "")
         return fields_alone(self) | ({logs: getattr(self, logs)} if logs else {})
 
@@ -137,25 +137,23 @@ class Record:
 
     @property
     def layout_values(self) -> tuple[Any, ...]:
-        """The fields in `layout`, which the stats, the density and the belief of a family have
-        alike.
-        """
+        """The fields in `layout`, the same for the stats, density and belief of a family."""
         return tuple(getattr(self, name) for name in self.layout)
 
     def beside(self, other: Any) -> Self:
-        """This record with entries for all that another has, where entries depend on the data."""
+        """Add entries for everything that another record has, if entries depend on the data."""
         return self
 
     def aligned[Other: Record](self, other: Other) -> tuple[Self, Other]:
-        """Two records, each with entries for all that either has."""
+        """Extend two records to the union of their entries."""
         wide = self.beside(other)
         return wide, other.beside(wide)
 
     def check(self) -> None:
-        """Raise for a layout that no such record can have, as a damaged file may."""
+        """Raise for an invalid layout, for example from a damaged file."""
 
     def among(self, places: Array, classes: int) -> Self:
-        """This record among more classes, each at its place there; zeros for the others."""
+        """Embed in a record with more classes, at these places; zeros elsewhere."""
 
         def placed(field: Array) -> Array:
             every = np.zeros((classes, *field.shape[1:]))
@@ -165,28 +163,26 @@ class Record:
         return self.map(placed)
 
     def for_classes(self, classes: int) -> Self:
-        """This record for another number of classes; an error where classes differ."""
+        """Repeat for another number of classes; an error if classes differ."""
 
         def repeated(field: Array) -> Array:
             if (field != field[:1]).any():
-                raise ValueError(
-                    "its prior is not the same for all classes, so it says nothing about a new one."
-                )
+                raise ValueError("its prior differs between classes, so a new class has none.")
             return np.broadcast_to(field[:1], (classes, *field.shape[1:]))
 
         return self.map(repeated)
 
     @cached_property
     def overflow(self) -> str:
-        """Message about numbers of which sums, and what is made of those, leave the range of
-        floats; "" for none.
+        """Error message if sums of the numbers, or results computed from them, would overflow, else
+        "".
         """
         for name in self.__match_args__:
             field = getattr(self, name)
             if name in self.layout:
                 continue
             once = unrepeated(field)
-            # no product of BLAS, whose threads then spin
+            # not by BLAS, whose threads would keep spinning
             largest = max(once.max(initial=0.0), -once.min(initial=0.0))
             if largest <= LARGEST / max(field.size, 1):
                 continue
@@ -195,15 +191,13 @@ class Record:
             if not total <= LARGEST:
                 return (
                     f"{type(self).__name__}: the numbers in `{self.renamed.get(name, name)}` add "
-                    f"up to {total:.3g}, "
-                    f"and what is made of sums above {LARGEST:g} would overflow. Give smaller "
-                    "weights, counts, or "
-                    "parameters of the prior."
+                    f"up to {total:.3g}; sums above {LARGEST:g} would overflow. Give smaller "
+                    "weights, counts, or parameters of the prior."
                 )
         return ""
 
     def expand(self, values: Array) -> Array:
-        """Numbers of features, `(..., f)`, so that they broadcast against the record's arrays."""
+        """Expand numbers of features, `(..., f)`, to broadcast against the record's arrays."""
         return values
 
     def column(self, feature: int) -> Any:
@@ -215,17 +209,15 @@ class Record:
         return self[:, [feature]]
 
     def parts(self) -> Parts:
-        """The arrays by symbol: `(c, f)` with None, or `(c, k)` with the feature whose levels they
-        are.
+        """The arrays by symbol and feature: `(c, f)` with feature None, or `(c, k)` for levels of
+        one.
         """
         names = [name for name in self.__match_args__ if name not in self.layout]
         return {(self.symbols.get(name, name), None): getattr(self, name) for name in names}
 
 
 def fields_alone(value: Any) -> dict[str, Any]:
-    """The state to copy and pickle of an immutable value: fields, not caches, which another thread
-    may be writing.
-    """
+    """The state for copies and pickles: the fields, without caches that other threads may write."""
     return {name: getattr(value, name) for name in value.__match_args__}
 
 
@@ -240,26 +232,26 @@ def is_by_row(power: Any) -> bool:
 
 
 def by_feature(power: Any, features: int) -> Array:
-    """A power, or one for each feature, as kernels read them, `(f,)`."""
+    """Expand a power to one for each feature, `(f,)`, for kernels."""
     return np.array(np.broadcast_to(power, features), float)
 
 
 def raised(power: Any, logs: Array) -> Array:
-    """The log of a power: `power * logs`, and 0 where the power is 0, whatever the log."""
+    """`power * logs`, but 0 where the power is 0, even if the log is infinite."""
     if np.all(power):
         return power * logs
     return np.where(np.equal(power, 0), 0.0, power * np.where(np.equal(power, 0), 0.0, logs))
 
 
 def difference(one: Array, two: Array) -> Array:
-    """`one - two`, and 0 where both are infinite: of a cell that is impossible."""
+    """`one - two`, but 0 where it is not finite: for an impossible cell."""
     with np.errstate(invalid="ignore"):
         gap = one - two
     return np.where(np.isfinite(gap), gap, 0.0)
 
 
 def of_powers(cumulants: Array, power: Any) -> Array:
-    """The cumulants of numbers times a power, stacked on a leading axis: the nth times power**n."""
+    """Cumulants of scaled variables, on the leading axis: the nth is multiplied by power**n."""
     if is_one(power):
         return cumulants
     orders = np.arange(1.0, len(cumulants) + 1).reshape(-1, *(1,) * (cumulants.ndim - 1))
@@ -277,14 +269,12 @@ def silent(missing: Array, value: Array) -> Array:
 
 
 def unrepeated(array: Array) -> Array:
-    """Return an array without what broadcasting repeats: a prior is often a few numbers, of the
-    shape of all words.
-    """
+    """Undo broadcasting: a prior for all words often consists of a few repeated numbers."""
     return array[tuple(slice(1) if step == 0 else slice(None) for step in array.strides)]
 
 
 def checked(name: str, value: Any, least: float = 0.0, most: float = np.inf) -> Array:
-    """A belief's parameter as floats, all finite and within bounds."""
+    """Convert a parameter to floats; raise unless all are finite and within bounds."""
     array = np.asarray(value, float)
     once = unrepeated(array)
     lowest, highest = once.min(initial=np.inf), once.max(initial=-np.inf)  # NaN if one is
@@ -306,17 +296,14 @@ def checked(name: str, value: Any, least: float = 0.0, most: float = np.inf) -> 
 
 
 def independent_variances(weights: Array, offset: Array, against: int | None) -> Linear:
-    """Variances of classes that are independent of one another, or of their differences from one of
-    them.
-    """
+    """Variances of independent classes, or of their differences from one class."""
     if against is None:
         return Linear(weights, offset)
     return Linear(_of_difference(weights, against), _of_difference(offset, against))
 
 
 def log_share_variance(concentration: Array, total: Array, against: int | None = None) -> Array:
-    """Variance of the log of every level's probability, or of its log-odds against one level (free
-    of the total).
+    """Variance of the log probability of every level, or of its log-odds against one level.
 
     >>> import numpy as np
     >>> variance = log_share_variance(np.ones(2), np.full(2, 2.0))
@@ -329,7 +316,7 @@ def log_share_variance(concentration: Array, total: Array, against: int | None =
 
 
 def _of_difference(variance: Array, against: int) -> Array:
-    """Variances of differences from one class, which has none from itself."""
+    """Variances of differences from one class; 0 for that class."""
     total = variance + variance[against]
     total[against] = 0.0
     return total
@@ -337,7 +324,7 @@ def _of_difference(variance: Array, against: int) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class LevelUnit:
-    """Columns of levels with one joint Dirichlet: places in their block, codes, numbers of levels,
+    """Columns of levels with one joint Dirichlet: places in the block, codes, numbers of levels,
     concentration.
     """
 
@@ -349,14 +336,14 @@ class LevelUnit:
 
 @dataclass(frozen=True, eq=False)
 class NumberUnit:
-    """Columns of numbers with one joint Gaussian: places in their block, cells `(r, d)`, and its
+    """Columns of numbers with one joint Gaussian: places in the block, cells `(r, d)`, and
     prior.
     """
 
     places: tuple[int, ...]
     x: Array
     count: Array  # `(c,)`
-    shape: Array  # `(c,)`, that of each column by itself
+    shape: Array  # `(c,)`, marginally for each column
     location: Array  # `(c, d)`
     scale: Array  # `(c, d, d)`
 

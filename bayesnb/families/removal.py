@@ -1,17 +1,16 @@
-"""Rows that leave: one at a time, to be scored by what is left of their class, or for good.
+"""Leave-one-out scores, and removal of rows.
 
-A posterior that is tilted by p(x | theta)**-w is the posterior without a row of weight w, so the
-row's score without itself is K(1 - w) - K(-w), see `Belief`. Where K(-w) is infinite nothing proper
-is left. Three things are no such difference: a small prior keeps its digits only where it is not
-added to counts first (`log_shares_left`), estimates have no K, and a Gaussian of which too little
-is left marks the row, whose class is then counted again.
+Tilting a posterior by p(x | theta)**-w removes a row of weight w, so the leave-one-out score of the
+row is K(1 - w) - K(-w), see `Belief`. Where K(-w) is infinite nothing proper is left. There are
+three exceptions: small priors keep their digits only if they are not added to counts first
+(`log_shares_left`), point estimates have no K, and where too few digits of a Gaussian are left the
+row is marked and its class counted again.
 
-The error model of stats from which rows are taken back: whole numbers below 2**53 are floats, so
-their sums and differences are exact. A sum of n other weights is off by at most n * 2**-53 of
-itself, by about sqrt(n) of that as a rule; so what is left of a sum and is no more than 8 n *
-2**-52 of it, or 1e-12 where rows are few, is taken to be nothing: else rounding would leave a class
-with a row's billionth, whose mean and variance are noise. Coordinates in which subtraction loses
-digits, as those of Gaussians do, bound the error: see `GaussianStats.slip`.
+Rounding: whole numbers below 2**53 are exact floats, and so are their sums and differences. A sum
+of n other weights has a relative error of at most n * 2**-53, typically about sqrt(n) * 2**-53. So
+a remainder of at most 8 n * 2**-52 of the sum, or 1e-12 where rows are few, counts as 0; otherwise
+rounding would leave a class with a billionth of a row, whose mean and variance are noise. Where
+subtraction loses digits, as for Gaussians, the error is bounded: see `GaussianStats.slip`.
 """
 
 from collections.abc import Callable, Iterator
@@ -26,20 +25,19 @@ from bayesnb.numerics.threads import blocks, in_order
 from bayesnb.numerics.views import EVERY
 
 PREDICTIVE = "predictive"
-CELLS = 1 << 19  # that leave at once
-ROUNDING = 1e-12  # of sums of weights
-FEW = 4  # weights that are taken one after the other
-SLACK = 1e-9  # what rounding may leave of numbers that are the same
+CELLS = 1 << 19  # cells left out at once
+ROUNDING = 1e-12  # relative, of sums of weights
+FEW = 4  # distinct weights up to which rows are grouped by weight
+SLACK = 1e-9  # relative difference that rounding may leave between equal numbers
 EPSILON = float(np.finfo(float).eps)
-EXACT = 2.0**53  # whole numbers below are floats
+EXACT = 2.0**53  # whole numbers below are exact floats
 
 
 @dataclass(frozen=True, eq=False)
 class RowsLeftOut:
-    """Rows that leave one by one, their classes, and how much weight of each leaves.
+    """Rows to leave out one by one, with their classes and the weight that is removed.
 
-    `kind` says whether theta is integrated out of their scores, or which estimate of it is plugged
-    in.
+    `kind` says whether theta is integrated out, or which point estimate is plugged in.
     """
 
     x: Any
@@ -50,12 +48,12 @@ class RowsLeftOut:
 
     @property
     def alike(self) -> bool:
-        """Whether the same weight of every row leaves."""
+        """Whether all rows have the same weight."""
         return bool((self.weight == self.weight[:1]).all())
 
     @property
     def each(self) -> Any:
-        """The weight that leaves, a number where it is the same for all rows, else `(r, 1)`."""
+        """The weight: a number if it is the same for all rows, else `(r, 1)`."""
         return float(self.weight[0]) if self.alike else self.weight[:, None]
 
     def __getitem__(self, rows: Any) -> Self:
@@ -73,7 +71,7 @@ class RowsLeftOut:
         list(in_order(work_on, list(self._groups(chosen)), self.n_jobs))
 
     def _groups(self, chosen: Array) -> Iterator[tuple[int, Array]]:
-        """Yield a class and places of its rows, of which the same leaves if few weights occur."""
+        """Yield a class and places of its rows, all with the same weight if few weights occur."""
         weights, which = np.unique(self.weight, return_inverse=True)
         groups = self.codes * len(weights) + which if len(weights) <= FEW else self.codes
         order = np.argsort(groups, kind="stable")
@@ -85,12 +83,12 @@ class RowsLeftOut:
 
 
 def extra_of(prior: Array, kind: str) -> Array:
-    """Return a prior's pseudo-counts: a mode has one less than its concentration, the MLE none."""
+    """Return a prior's pseudo-counts: the concentration, one less for a mode, 0 for the MLE."""
     return prior - 1 if kind == "map" else np.zeros_like(prior) if kind == "mle" else prior
 
 
 def staying(left: Array, total: Array, rounding: float = ROUNDING) -> Array:
-    """Return what is left of a total, 0 if it is no more than the rounding of a sum of weights."""
+    """Return what is left of a total, or 0 if that is only rounding."""
     return np.where(left > rounding * total, left, 0.0)
 
 
@@ -102,11 +100,11 @@ def log_shares_left(
     kind: str,
     places: Any = EVERY,
 ) -> Array:
-    """Log share of the levels at some places, each once so much of its own weight has left, `(k,)`.
+    """Leave-one-out log probability of the levels at some places, `(k,)`.
 
-    That is K(1 - w) - K(-w) of a Dirichlet, and of its estimates. It is taken from prior and
-    counts: of a prior of 1e-8, no digit is left in what both make together. NaN where no
-    distribution is left. `sum_levels` gives each level the sum over those of its column.
+    This is K(1 - w) - K(-w) of a Dirichlet, or the same for its point estimates. It is computed
+    from prior and counts: a prior of 1e-8 has no digit left in their sum. NaN where no distribution
+    is left. `sum_levels` gives each level the sum over the levels of its column.
     """
     prior = extra_of(prior, kind)
 
@@ -116,7 +114,7 @@ def log_shares_left(
     totals = sums(counts)
     extra = sums(prior)
     left = prior[places] + staying(counts[places] - weight, totals[places])
-    if (prior < 0).any():  # of a mode's levels none has less than nothing
+    if (prior < 0).any():  # no level of a mode is below 0
         left = np.maximum(left, 0.0)
         above = np.maximum(prior + counts, 0.0)
         rest = (sums(above) - above)[places] + left
@@ -128,14 +126,14 @@ def log_shares_left(
 
 
 def log_moment_left(log_moment: Callable[[Any], Array], weight: Any) -> Array:
-    """K(1 - w) - K(-w); NaN where K(-w) is infinite, as no distribution is left without the row."""
+    """K(1 - w) - K(-w); NaN where K(-w) is infinite: no distribution is left without the row."""
     without = log_moment(-weight)
     rest = 0.0 if is_one(weight) else log_moment(1.0 - weight)
     return np.where(np.isfinite(without), rest - without, np.nan)
 
 
 def reader_of(prior: Any, stats: Any, kind: str) -> Any:
-    """Return what predicts: the posterior, or its parameters plugged in."""
+    """Return the predictor: the posterior, or the density at a point estimate."""
     if kind == "mle":
         return prior.mle(stats)
     return prior.update(stats) if kind == PREDICTIVE else prior.update(stats).estimate(kind)
@@ -149,7 +147,7 @@ def missing_cells(x: Any) -> Array:
 
 
 def rounding_of(rows: int) -> float:
-    """Relative rounding error of a sum of the weights of so many rows, or of a few more."""
+    """Bound the relative rounding error of a sum of the weights of this many rows."""
     return max(ROUNDING, 8 * EPSILON * rows)
 
 
@@ -160,10 +158,7 @@ def slack(total: Array, rounding: float) -> Array:
 
 
 def left_of(total: Array, rest: Array, rounding: float) -> Array:
-    """What is left of sums of weights.
-
-    Without `rounding` they are whole, and exact as far as floats are.
-    """
+    """What is left of sums of weights, which are whole numbers if `rounding` is 0."""
     if not rounding:
         return np.where(total < EXACT, np.maximum(rest, 0.0), staying(rest, total))
     return staying(rest, total, rounding)

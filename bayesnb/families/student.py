@@ -1,29 +1,30 @@
-"""Gaussians whose mean and spread are both unknown: columns one by one, or blocks of d columns.
+"""Gaussians with unknown mean and variance: single columns, or blocks of d columns.
 
-    covariance ~ InverseWishart(dof, matrix)      mean | covariance ~ Normal(location, covariance /
-    count)
+    covariance ~ InverseWishart(dof, matrix)
+    mean | covariance ~ Normal(location, covariance / count)
 
-A column by itself is a block of one, d = 1: its variance is InverseGamma(dof / 2, matrix / 2). All
-that is asked of a row x is a function of its squared distance from the location, u = (x -
-location)' matrix**-1 (x - location): the predictive is Student's t, and K(s) is
+A single column is a block with d = 1: its variance is InverseGamma(dof / 2, matrix / 2). The score
+of a row x depends only on its squared distance from the location, u = (x - location)' matrix**-1
+(x - location): the predictive is Student's t, and K(s) is
 
     log Gamma_d((dof + s) / 2) / Gamma_d(dof / 2) - s / 2 (d log pi + log det matrix)
     - (dof + s) / 2 log(1 + u s / (1 + s / count)) - d / 2 log(1 + s / count)
 
-Classes may have their spread in common. What each says of it is then added up; given the spread
-they are independent. The arrays keep the layout of independent classes, `(c, f)`, those of the
-spread being the same for every class: so whatever concerns one class alone, its predictive or its
-interval, is the formula of such a class. What concerns two classes is a `Pair`. Gelman et al.
+Classes may share their covariance. Its statistics are then summed over classes, and given the
+covariance classes are independent. The arrays keep the layout of independent classes, `(c, f)`,
+with the shared parameters repeated for every class. So formulas for one class, such as the
+predictive and intervals, stay the same; formulas for two classes are in `Pair`. Gelman et al.
 (2013), Bayesian Data Analysis, section 3.3; Bickel and Levina (2004), Some theory for Fisher's
 linear discriminant function, 'naive Bayes'.
 
-Of two classes that have a spread in common, the log-odds are known by
+The log-odds of two classes that share a covariance follow from
 
     J(s, u) = log E[p(x | theta_1)**s p(x | theta_0)**u]
 
-Were the classes independent, it would be K_1(s) + K_0(u). As s -> J(s, -s) it is all of the
-distribution of the log-odds. Integrating a mean out turns a power s into p = s / (1 + s / count);
-and then the precision, which is Wishart: the determinant of its scale and two outer products is
+For independent classes it would be K_1(s) + K_0(u). The function s -> J(s, -s) determines the
+distribution of the log-odds. Integrating out a mean turns a power s into p = s / (1 + s / count).
+The precision is then Wishart; its scale plus two outer products has the determinant, up to a
+factor,
 
     1 + p |b|**2 + q |a|**2 + p q area
 """
@@ -57,19 +58,20 @@ from bayesnb.numerics.special import (
 
 
 class Pair(NamedTuple):
-    """Rows of b columns, or of a block, b = 1, beside two classes that have a spread in common.
+    """Distances of rows from two classes that share a covariance, in b columns, or in a block, b =
+    1.
 
-    b and a are the distances from the second class and from the first, in units of the scale.
+    b and a are the whitened distances from the second class and from the first.
     """
 
     rows: Any
     belief: Any  # about both classes, `(2, b)`
-    far: Array  # |b|**2, `(r, b)`; NaN of a missing cell
+    far: Array  # |b|**2, `(r, b)`; NaN for a missing cell
     near: Array  # |a|**2
-    area: Any = 0.0  # |b|**2 |a|**2 - (a b)**2, which columns do not have
+    area: Any = 0.0  # |b|**2 |a|**2 - (a b)**2; 0 for single columns
 
     def log_moment(self, s: Array, u: Array) -> Array:
-        """J(s, u) of `(b, n)` places, or `(b, r, 1)`, summed over columns, `-> (r, n)`."""
+        """J(s, u) at points `(b, n)` or `(b, r, 1)`, summed over columns, `-> (r, n)`."""
         width = self.belief.width
         per_place = (..., *(None,) * (s.ndim - 1))
         j, k = (count[per_place] for count in self.belief.count)
@@ -124,31 +126,28 @@ def log_derivatives(a: Array, b: Any = 0.0) -> Array:
 
 
 def multi_gamma_ratio(a: Array, s: Any, width: int) -> Array:
-    """log of Gamma_d(a + s) / Gamma_d(a), the multivariate Gamma function.
-
-    +inf where it has no mean.
-    """
+    """log Gamma_d(a + s) / Gamma_d(a), the multivariate Gamma function; +inf where it diverges."""
     if width == 1:
         return log_gamma_ratio(a, s)
     halves = np.arange(width) / 2
     return log_gamma_ratio(np.asarray(a)[..., None] - halves, np.asarray(s)[..., None]).sum(axis=-1)
 
 
-# What stays of a determinant has an absolute error of some 1e-16, so below this share fewer than
-# some twelve digits are left: such rows are marked, and their class is counted again without them.
+# A determinant that falls to this share of its value keeps about twelve digits. Rows beyond are
+# marked, and their class is counted again without them.
 FRAGILE = 1e-4
-LEAST = 1e-9  # of a count, or of degrees of freedom
+LEAST = 1e-9  # share of a count, or of degrees of freedom, that must be left
 
 
 class Moments(NamedTuple):
-    """A Gaussian's two parameters, as a mean, a mode or the end of an interval."""
+    """Mean and variance of a Gaussian: an expectation, a mode or the end of an interval."""
 
     mean: Array
     variance: Array
 
 
 class MomentStats(Stats):
-    """Rows seen, their mean, and their summed squares about it, of columns or of a block."""
+    """Number of rows, their mean, and their squared deviations, for columns or a block."""
 
     count: Array
     mean: Array
@@ -156,14 +155,14 @@ class MomentStats(Stats):
     @property
     @abstractmethod
     def spread(self) -> Array:
-        """The summed squares, or squares and products."""
+        """The summed squared deviations, or the scatter matrix."""
 
     @abstractmethod
     def products(self, weight: Any, gap: Any) -> Any:
-        """Squares of a gap, or squares and products, times a weight of each block."""
+        """Weight times the square, or the outer product, of a difference."""
 
     def __add__(self, other: Self) -> Self:
-        """Chan's merge; it holds for negative counts too, so it is also the subtraction."""
+        """Chan's formula; it also holds for negative counts, and so for subtraction."""
         count = self.count + other.count
         gap = other.mean - self.mean
         share = ratio(other.count, count)
@@ -181,23 +180,23 @@ class MomentStats(Stats):
         return self.count
 
     def pooled(self) -> Self:
-        """All classes as one, and without an axis of blocks: `(c, ...) -> (...)`."""
+        """Merge all classes: `(c, ...) -> (...)`."""
         return reduce(add, (self[c] for c in range(len(self))))
 
 
 class StudentBelief(Belief):
-    """A belief about mean and spread of columns, or of a block. Axes are `(c, f)`, or `(c, 1)`.
+    """Belief about mean and covariance of columns, `(c, f)`, or of a block, `(c, 1)`.
 
-    With `models` above 0 classes have their spread in common. So many models stand side by side,
-    the classes of one after those of another, as draws of a prior do.
+    With `models` above 0 the classes of each model share their covariance. Several models stand
+    side by side, class after class, for example draws of a prior.
     """
 
     layout: ClassVar[tuple[str, ...]] = ("models",)
-    common: ClassVar[tuple[str, ...]]  # the parameters of the spread
+    common: ClassVar[tuple[str, ...]]  # the parameters of the covariance
     density: ClassVar[type[Density]]
     moments: ClassVar[Any] = Moments
     width: int  # columns of a block
-    unit: ClassVar[float]  # what a row, or a square, adds to the parameters of the spread
+    unit: ClassVar[float]  # what a row, or a square, adds to the parameters of the covariance
     location: Array
     count: Array
     dof: Any
@@ -212,18 +211,18 @@ class StudentBelief(Belief):
     @property
     @abstractmethod
     def squares(self) -> Array:
-        """That of each column by itself, as the location is."""
+        """The diagonal of the matrix, in the shape of the location."""
 
     @abstractmethod
     def at_roots(self, x: Array, value: Callable[[Any, Array, Any], Array]) -> Array:
-        """`value(belief, root, rows)` of cells at the roots of their squared distances.
+        """Call `value(belief, root, rows)` with the distances of cells from the location.
 
-        The belief is that about the columns which the rows have. A missing cell has 0.
+        The belief is the marginal one about the columns that the rows have. 0 for missing cells.
         """
 
     @abstractmethod
     def pairs(self, x: Array) -> Iterator[Pair]:
-        """Rows beside two classes, all at once, or by patterns of missing cells."""
+        """Yield the distances of rows from two classes, for each pattern of missing cells."""
 
     @abstractmethod
     def as_vectors(self) -> tuple[Array, Array]:
@@ -241,10 +240,7 @@ class StudentBelief(Belief):
         return super().__repr__().replace(", models=0)", ")")
 
     def __getitem__(self, index: Any) -> Self:
-        """Return some classes of every model.
-
-        A single class gives the belief about it, whatever the others are.
-        """
+        """Return some classes of every model; a single class becomes an independent one."""
         first = index[0] if isinstance(index, tuple) else index
         models = 0 if isinstance(first, Integral) else self.models
         return self.raw(*(np.asarray(field[index]) for field in self.fields), models)
@@ -259,17 +255,17 @@ class StudentBelief(Belief):
         return self.made(*(change(*arrays) for arrays in fields))
 
     def made(self, *fields: Array) -> Self:
-        """One like it, of these fields, which are known to be right."""
+        """Build a belief with the same `models` from these fields, unchecked."""
         return self.raw(*map(np.asarray, fields), self.models)
 
     def check_common(self) -> None:
-        """Raise if the parameters of what classes have in common differ between them."""
+        """Raise if shared parameters differ between classes."""
         for name in self.common if self.models else ():
             values = getattr(self, name)
             if not values.ndim or (values != self.per_class(self.per_model(values))).any():
                 raise ValueError(
-                    f"{type(self).__name__}: {name} is about what all classes have in common, so "
-                    f"it must be the same for every class, got {values.tolist()!r:.100}."
+                    f"{type(self).__name__}: classes share {name}, so it must be the same for "
+                    f"every class, got {values.tolist()!r:.100}."
                 )
 
     def repeated(self, times: int) -> Self:
@@ -277,20 +273,20 @@ class StudentBelief(Belief):
 
     @property
     def tied(self) -> int:
-        """The number of classes that have a spread in common."""
+        """The number of classes that share a covariance."""
         return len(self) // self.models if self.models else 1
 
     def per_model(self, values: Any) -> Any:
-        """One entry for all classes that have a spread in common."""
-        if self.models == 1:  # also of PyMC's variables, which have no length
+        """Keep one entry for all classes that share a covariance."""
+        if self.models == 1:  # works for PyMC variables too, which have no length
             return values[:1]
         return values[:: self.tied] if self.models else values
 
     def pooled(self, values: Any) -> Any:
-        """Sums over the classes that have a spread in common."""
+        """Sum over the classes that share a covariance."""
         if not self.models:
             return values
-        if self.models == 1:  # also of PyMC's variables
+        if self.models == 1:  # works for PyMC variables too
             return values.sum(axis=0, keepdims=True)
         return values.reshape((self.models, -1, *values.shape[1:])).sum(axis=1)
 
@@ -299,14 +295,14 @@ class StudentBelief(Belief):
         return np.repeat(values, self.tied, axis=axis) if self.models else values
 
     def per_column(self, values: Array) -> Array:
-        """A number of each block, so that it meets the location."""
+        """Expand numbers of blocks to broadcast against the location."""
         return values[..., None] if self.multivariate else values
 
     def per_entry(self, values: Array) -> Array:
-        """A number of each block, so that it meets the matrix."""
+        """Expand numbers of blocks to broadcast against the matrix."""
         return values[..., None, None] if self.multivariate else values
 
-    # What rows teach
+    # Updates
 
     def update(self, stats: Any) -> Self:
         share = self.per_column(ratio(stats.count, self.count + stats.count))
@@ -319,7 +315,9 @@ class StudentBelief(Belief):
         )
 
     def surprise(self, stats: Any, xp: Any = special) -> Any:
-        """The data's addition to the scale: their spread, about themselves and the location."""
+        """What the data add to the scale: deviations from their mean, and of their mean from the
+        location.
+        """
         weight = self.count * xp.ratio(stats.count, self.count + stats.count)
         return self.unit * (stats.spread + stats.products(weight, stats.mean - self.location))
 
@@ -327,7 +325,7 @@ class StudentBelief(Belief):
 
     @property
     def mean(self) -> Expected:
-        """The parameter ``mean``; called, ``mean()``, the expected mean and variance.
+        """The parameter ``mean``; the call ``mean()`` returns the expected mean and variance.
 
         The expected variance is infinite for a shape of 1 or less.
 
@@ -344,17 +342,17 @@ class StudentBelief(Belief):
         return Expected.of(self.location, self.expected())
 
     def expected(self) -> Any:
-        """The expected mean and spread, infinite where none is expected."""
+        """The expected mean and covariance; the latter is infinite for few degrees of freedom."""
         free = self.per_entry(self.dof - self.width - 1)
         spread = np.where(free > 0, self.matrix / np.where(free > 0, free, 1.0), np.inf)
         return self.moments(self.location, spread)
 
     def divisor(self, kind: str, dof: Array) -> Array:
-        """What an estimate divides the matrix by, of so many degrees of freedom."""
-        if kind == "map":  # every mean, at its mode, adds a factor |covariance|**-0.5
+        """The divisor of the matrix in a point estimate, given the degrees of freedom."""
+        if kind == "map":  # each mean at its mode adds a factor |covariance|**-0.5
             return dof + self.width + 1 + self.tied
         free = dof - self.width - 1
-        # where no spread is expected, that of the expected precision
+        # the inverse of the expected precision where the expected covariance is infinite
         return np.where((free > 0) & (kind == "mean"), free, dof)
 
     def mode(self) -> tuple[Array, Array]:
@@ -369,7 +367,7 @@ class StudentBelief(Belief):
         return self.density(self.location, spread)  # type: ignore[call-arg]
 
     def learnt(self, stats: Any, kind: str) -> Self:
-        """The belief that has seen all rows; the MLE has no prior."""
+        """The posterior; without a prior for the MLE."""
         return (self.map(np.zeros_like) if kind == "mle" else self).update(stats)
 
     def mle(self, stats: Any) -> Any:
@@ -410,7 +408,7 @@ class StudentBelief(Belief):
             return height - self.width / 2 * accurate_log1p(s / self.count)
 
     def moment_at(self, root: Array, s: Any) -> Array:
-        """K(s) at a distance; the root of the squared one, which may leave the range of floats."""
+        """K(s) at a distance, not squared as its square may overflow."""
         s = np.asarray(s)
         with np.errstate(all="ignore"):
             widen = 1 + s / self.count
@@ -444,13 +442,13 @@ class StudentBelief(Belief):
         still = self.still_cumulants(order, tilt)
         return np.stack([still[n] + moving[n] for n in range(order)])
 
-    # Rows that leave. Once a row x of weight w has left, with a = x - location, and products in
-    # units of the matrix, it is matrix - g a a', where g = w count / (count - w). Its determinant
-    # has the share 1 - g |a|**2 of what it was, by the matrix determinant lemma, and of a distance
-    # |b|**2 stays |b|**2 + g (a b)**2 / (1 - g |a|**2), by Sherman and Morrison's identity.
+    # Leave-one-out. Without a row x of weight w, with a = x - location, the matrix becomes matrix -
+    # g a a', where g = w count / (count - w). In units of the matrix, its determinant is multiplied
+    # by 1 - g |a|**2 (matrix determinant lemma), and a squared distance |b|**2 becomes |b|**2 + g
+    # (a b)**2 / (1 - g |a|**2) (Sherman-Morrison).
 
     def squared_distances(self, x: Cells) -> Array:
-        """Of rows from one class, `(r, f)`."""
+        """Squared distances of rows from one class, `(r, f)`."""
         return self.at_roots(self.broadcast(x), lambda belief, root, _: root**2)[:, 0]
 
     def is_fragile(self, x: Cells, w: Any) -> Array:
@@ -463,10 +461,10 @@ class StudentBelief(Belief):
         return self.estimate_without(self.learnt(stats, rows.kind)[[0, 0]], rows, True)
 
     def estimate_without(self, both: Self, rows: RowsLeftOut, same: bool) -> Array:
-        """Log density by the estimate of the second class, once each row has left the first:
-        `(r, f)`.
+        """Log density at the point estimate of the second class without each row of the first: `(r,
+        f)`.
 
-        They may be the same class, whose location then moves too.
+        If they are the same class, its location changes too.
         """
         w = rows.each
         left = both.count[0] - w
@@ -485,7 +483,9 @@ class StudentBelief(Belief):
         return silent(self.missing(rows.x), score)
 
     def left_out(self, stats: Any, reader: Any, rows: RowsLeftOut) -> Array:
-        """A row that leaves changes a spread in common, and so the scores of all classes."""
+        """Leave-one-out scores; a row changes a shared covariance, and so the scores of all
+        classes.
+        """
         if not self.models:
             return super().left_out(stats, reader, rows)
         scores, counted = self._read(reader, rows)
@@ -500,10 +500,10 @@ class StudentBelief(Belief):
         return scores
 
     def scores_without(self, c: int, rows: RowsLeftOut) -> Array:
-        """Scores by all classes of rows that this belief has seen in class c, once each has left
-        it: `(r, c)`.
+        """Leave-one-out scores of rows that this posterior has seen in class c: `(r, c)`.
 
-        J(1, -w) - K(-w), by which an independent class would have K(1); or those by estimates.
+        Each is J(1, -w) - K(-w), which is K(1) for an independent class; or a score at a point
+        estimate.
         """
         x = rows.x[:]
         w = rows.each
@@ -530,15 +530,13 @@ class StudentBelief(Belief):
             columns.append(self.only(j).left_out(stats.only(j), reader.only(j), part))
         return np.stack(columns, axis=-1)
 
-    # Classes that have their spread in common
+    # Classes that share a covariance
 
     def pair_moment(self, x: Any, s: Array, u: Array, power: Any = 1.0) -> Array:
-        """J(power * s, power * u), of the second class and the first, summed over features.
+        """J(power * s, power * u) of the second class and the first, summed over features.
 
-        Shapes: `-> (r, n)`.
-
-        Of `(r, f)` cells at `(n,)` and `(n,)` places, or `(r, 1)`, one for each row. They are both
-        real, or have real parts of 0 or more. Infinite where the moment does not exist.
+        Shapes: cells `(r, f)`, points `(n,)`, or `(r, 1)` for one per row, `-> (r, n)`. Both points
+        are real, or have real parts of at least 0. Infinite where the moment does not exist.
         """
         powers = by_feature(power, self.count.shape[1])
         s, u = np.broadcast_arrays(s, u)
@@ -554,8 +552,9 @@ class StudentBelief(Belief):
 
         Shapes: `(r, f) -> (4, r)`.
 
-        They are cumulants of log-odds: once the second class has seen the row t times, the first v
-        times. All arguments of J are times the power, a number or one for each feature.
+        They are cumulants of the log-odds after the second class has seen the row t times, and the
+        first v times. All arguments of J are multiplied by the power, a number or one for each
+        feature.
         """
         total = np.zeros((ORDER, x.shape[0]))
         for pair in self.pairs(x[:]):
@@ -571,9 +570,9 @@ class StudentBelief(Belief):
             Var((P mu)_i) = n (V_ii m'Vm + (Vm)_i**2) + n V_ii / k
             Var(mu' P mu / 2) = (2 n (m'Vm)**2 + 4 n m'Vm / k + 2 d / k**2) / 4
 
-        by Var(tr P B) = 2 n tr(VBVB) for symmetric B. Two classes share P: of their difference m is
-        a difference g and, with h the sum of both, m m' is (g h' + h g') / 2; what has a k is a
-        sum.
+        by Var(tr P B) = 2 n tr(VBVB) for symmetric B. Two classes share P. For their difference, m
+        is replaced by the difference g of the locations, m m' by (g h' + h g') / 2 with their sum
+        h, and terms in k are summed.
         """
         if not self.models:
             return super().linear_variance(against)

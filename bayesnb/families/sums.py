@@ -1,11 +1,7 @@
-"""Sums over the features of rows: block of rows by block of rows, and of tables of what each cell
-is worth.
+"""Sums over features, for blocks of rows, and from tables of values for each cell.
 
-Cumulants and transforms of levels or counts: each distinct cell's worth is computed once, then
-added up.
-
-A worth has n numbers for each class, as many as there are cumulants, or places at which a transform
-is asked for.
+Cumulants and transforms of levels or counts are computed once for each distinct cell, then added
+up. A table holds one value per class for each cumulant, or for each point of a transform.
 """
 
 from collections.abc import Callable, Iterator
@@ -22,7 +18,7 @@ from bayesnb.numerics.threads import blocks, in_order, threads_of
 from bayesnb.numerics.views import LANES, MOST_LANES, TABLE, pieces_of
 
 EVERY = slice(None)
-MOST_COUNTED = 4096  # counts up to this one have a place each in a table, others are sorted
+MOST_COUNTED = 4096  # smaller counts index a table, larger ones are sorted
 
 
 def by_rows(
@@ -32,7 +28,7 @@ def by_rows(
     out: Array | None,
     n_jobs: int | None,
 ) -> Array:
-    """Scores of blocks of rows, each computed apart, as one `(r, c)` array, or added to one."""
+    """Compute scores in blocks of rows, `(r, c)`, and add them to `out` if given."""
     parts = pieces_of(x)
     if len(parts) == 1:
         total = score(EVERY)
@@ -47,9 +43,7 @@ def by_rows(
 
 
 def summed(term: Callable[[Any], Array], record: Any, rows: int) -> Array:
-    """A term of every cell summed over features, class by class: no temporary with rows and classes
-    and features.
-    """
+    """Sum a term over features, class by class, without a temporary `(r, c, f)` array."""
     total = np.empty((rows, len(record)))
     for c in range(len(record)):
         total[:, c] = term(record[c]).sum(axis=1)
@@ -57,21 +51,21 @@ def summed(term: Callable[[Any], Array], record: Any, rows: int) -> Array:
 
 
 class KernelTables:
-    """Tables that a kernel reads, `(c, ..., k)` as lanes, some classes at a time.
+    """Tables for a kernel, `(c, ..., k)`, made for some classes at a time.
 
-    All are kept if they are few.
+    They are kept if one group holds all classes.
     """
 
     def __init__(self, make: Callable[[slice], tuple[Array, ...]], shape: tuple[int, ...]) -> None:
-        # classes whose tables take some megabytes at most
+        # classes whose tables take a few megabytes
         together = max(TABLE // shape[-1] // LANES, 1) * LANES
         self.groups = blocks(shape[0], min(together, MOST_LANES))
         self._only = make(self.groups[0]) if len(self.groups) == 1 else None
-        # which may hold an array that is as large
+        # `make` may refer to an array as large as the tables
         self._make = make if self._only is None else None
 
     def __iter__(self) -> Iterator[tuple[int, tuple[Array, ...]]]:
-        """The first class of a group, and its tables."""
+        """Yield the first class of each group, and the tables."""
         if self._only is not None:
             yield 0, self._only
         elif self._make is not None:
@@ -79,11 +73,11 @@ class KernelTables:
 
 
 def made_at[Made](record: Any, power: Power, make: Callable[[Any], Made]) -> Made:
-    """What a record's scores at a power are read from.
+    """Make the tables for scores at a power, or reuse those of the power 1 or of the last other
+    power.
 
-    It is kept for the power 1, and for the last of all others.
-
-    To make it takes longer than to score a row, and a model's exponents are the same in every call.
+    Making them takes longer than scoring a row, and the exponents of a model are the same in every
+    call.
     """
     place = "_made_at_one"
     numbers = b""
@@ -93,7 +87,7 @@ def made_at[Made](record: Any, power: Power, make: Callable[[Any], Made]) -> Mad
     known, made = record.__dict__.get(place, (None, None))
     if known != numbers:
         made = make(power)
-        record.__dict__[place] = numbers, made  # both at once, as other threads may ask too
+        record.__dict__[place] = numbers, made  # one assignment: other threads may read it
     return made
 
 
@@ -105,7 +99,7 @@ def by_tables(
     out: Array | None,
     n_jobs: int | None,
 ) -> Array:
-    """`add(rows, tables, first class, out)` for blocks of rows and groups of classes."""
+    """Call `add(rows, tables, first class, out)` for blocks of rows and groups of classes."""
     out = np.zeros((x.shape[0], classes)) if out is None else out
     parts = pieces_of(x)
     for first, tables_of_classes in tables:
@@ -116,9 +110,7 @@ def by_tables(
 def by_class_ranges(
     add: Callable[..., Any], codes: Array, classes: int, n_jobs: int | None
 ) -> list[Any]:
-    """`add(order, starts, first, last)` for ranges of classes, which hold about as many rows: no
-    two share a count.
-    """
+    """Call `add(order, starts, first, last)` for ranges of classes with about equally many rows."""
     order = np.empty(len(codes), np.int64)
     starts = np.empty(classes + 1, np.int64)
     numerics.row_kernels.group(codes, order, starts)
@@ -132,8 +124,8 @@ def by_class_ranges(
 
 
 class Entries(NamedTuple):
-    """Rows of entries: where each row starts, of each entry its place in a list of distinct cells,
-    -1 for none.
+    """Rows of entries: the start of each row, and for each entry its place in a list of distinct
+    cells, -1 for none.
     """
 
     starts: Array
@@ -141,12 +133,12 @@ class Entries(NamedTuple):
 
     @classmethod
     def of_table(cls, places: Array) -> "Entries":
-        """From an `(r, f)` table of places."""
+        """Build from an `(r, f)` table of places."""
         rows, width = places.shape
         return cls(np.arange(rows + 1) * width, places.reshape(-1))
 
     def added(self, worth: Array) -> Array:
-        """The entries' worth, real or complex, summed over each row, `(n, c, k) -> (r, c, n)`."""
+        """Sum values of the entries, real or complex, over each row, `(n, c, k) -> (r, c, n)`."""
         n, classes, _ = worth.shape
         table = np.ascontiguousarray(worth.transpose(2, 1, 0)).reshape(-1, classes * n)
         total = sums_of_entries(self.starts, self.places, table.view(float))
@@ -154,20 +146,20 @@ class Entries(NamedTuple):
 
 
 def distinct_places(places: Array, several: int) -> tuple[Array, Array]:
-    """The distinct ones of so many places, and where among them each is; -1 for none."""
-    if several > places.size:  # of one row few are asked
+    """The distinct values of places below `several`, and the index of each; -1 for none."""
+    if several > places.size:  # few places, as for one row
         distinct, which = np.unique(places, return_inverse=True)
         none = int(distinct.size > 0 and distinct[0] < 0)
         return distinct[none:], which.reshape(places.shape) - none
     occurs = np.zeros(several + 1, bool)
     occurs[places] = True
     order = np.cumsum(occurs) - 1
-    order[-1] = -1  # where -1 is looked up
+    order[-1] = -1  # the entry that -1 looks up
     return np.flatnonzero(occurs[:-1]), order[places]
 
 
 class DistinctCells(NamedTuple):
-    """The distinct cells of some rows, by feature and value, and where they stand."""
+    """The distinct cells of some rows, by feature and value, and their positions."""
 
     feature: Array
     value: Array
@@ -195,7 +187,7 @@ class DistinctCells(NamedTuple):
             which = cells.astype(np.int64)
         columns = np.arange(x.shape[1])
         keys = which.reshape(x.shape)
-        keys += columns * len(values)  # in place, as the pieces of a table are large
+        keys += columns * len(values)  # in place, as tables are large
         keys[~known] = -1
         distinct, places = distinct_places(keys, len(values) * x.shape[1])
         feature, value = np.divmod(distinct, len(values))
@@ -203,7 +195,7 @@ class DistinctCells(NamedTuple):
 
 
 def nodes(s: Any) -> Array:
-    """Places of a transform with room for classes and cells behind, `(n,) -> (n, 1, 1)`."""
+    """Points of a transform, with axes for classes and cells, `(n,) -> (n, 1, 1)`."""
     return np.asarray(s)[:, None, None]
 
 

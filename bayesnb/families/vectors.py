@@ -1,7 +1,7 @@
-"""Symmetric positive definite matrices by their Cholesky factors, and vectors that lack cells.
+"""Cholesky factors of symmetric positive definite matrices, and vectors with missing cells.
 
 A matrix is L L' with L lower triangular; W = L**-1 is its whitening, |W v|**2 = v' matrix**-1 v.
-Matrices stand on the last two axes, vectors on the last.
+Matrices are on the last two axes, vectors on the last.
 """
 
 from collections.abc import Callable
@@ -13,16 +13,16 @@ from scipy.linalg.lapack import dtrtri
 from bayesnb.families.base import Array
 from bayesnb.numerics.threads import blocks
 
-# of a variance, for each column: what rounding may leave of none
+# relative to a variance, for each column: what rounding may leave of 0
 ROUNDED = 8 * float(np.finfo(float).eps)
 EVERY = slice(None)
 Present = Any  # the columns that a pattern has, `(d,)`, or all
-ROWS_AT_ONCE = 1 << 11  # of which a few columns stay in the cache
-SQUARE_OVERFLOWS = 1e150  # a number whose square, times some columns, may not be a float
+ROWS_AT_ONCE = 1 << 11  # rows of a few columns that fit in the cache
+SQUARE_OVERFLOWS = 1e150  # from here on a sum of a few squares may overflow
 
 
 class Root(NamedTuple):
-    """Cholesky factors of matrices, their inverses, and log determinants; NaN of singular ones."""
+    """Cholesky factors, their inverses, and log determinants; NaN for singular matrices."""
 
     factor: Array  # `(..., d, d)`
     whitening: Array  # `(..., d, d)`
@@ -37,9 +37,8 @@ def root_of(matrix: Array) -> Root:
 
 
 def factor(matrix: Array) -> Array:
-    """The Cholesky factors, `(..., d, d)`.
-
-    NaN for a matrix that is not positive definite, or only by rounding.
+    """Cholesky factors, `(..., d, d)`; NaN where a matrix is not positive definite beyond
+    rounding.
     """
     with np.errstate(all="ignore"):
         try:
@@ -86,7 +85,7 @@ def turned(matrix: Array, vector: Array) -> Array:
 def norm(whitening: Array, x: Array, location: Array) -> Array:
     """|whitening @ (x - location)| of rows, `(..., d, d), (r, ..., d), (..., d) -> (r, ...)`.
 
-    It is one matrix product for each class. Also where squares leave the range of floats.
+    One matrix product for each class. Squares may overflow.
     """
     if x.ndim == whitening.ndim and len(x) > ROWS_AT_ONCE:
         parts = blocks(len(x), ROWS_AT_ONCE)
@@ -105,9 +104,10 @@ def norm(whitening: Array, x: Array, location: Array) -> Array:
 
 
 def by_pattern(x: Array, value: Callable[[Array, Present, Any], Array]) -> Array:
-    """`value(cells, present, rows)` of vectors, `(r, ..., d)`, for each pattern of missing cells.
+    """Call `value(cells, present, rows)` for each pattern of missing cells in vectors, `(r, ...,
+    d)`.
 
-    The answer may have axes in front of those of the vectors. It is 0 of a vector without cells.
+    The result may have axes in front of those of the vectors. It is 0 for a vector without cells.
     """
     x = np.asarray(x, float)
     there = ~np.isnan(x)

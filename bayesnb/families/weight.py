@@ -16,8 +16,8 @@ EPSILON = float(np.finfo(float).eps)
 
 @dataclass(frozen=True, eq=False)
 class Weight:
-    """How much each row counts for its class: a one-hot `(r, c)` matrix times numbers, kept as two
-    `(r,)` arrays.
+    """Class and weight of each row: a weighted one-hot `(r, c)` matrix, stored as two `(r,)`
+    arrays.
     """
 
     codes: Array
@@ -37,8 +37,8 @@ class Weight:
         return np.bincount(self.codes, self.counts, self.classes)
 
     def rest(self, part: Array) -> Array:
-        """The weight of the rows that are not in the part, `(c, f) -> (c, f)`: nothing, if no more
-        than rounding.
+        """The weight of the rows that are not in the part, `(c, f) -> (c, f)`; 0 if it is only
+        rounding.
         """
         total = self.totals()[:, None]
         rest = total - part
@@ -51,13 +51,13 @@ class Weight:
 
 
 def one_hot(codes: Array, classes: int, counts: Array | None = None) -> Weight:
-    """Rows that belong to one class each, and count once or as often as their weight."""
+    """Hard labels, each row with weight 1 or a given weight."""
     counts = np.ones(len(codes)) if counts is None else counts
     return Weight(readable(codes, LABELS), readable(counts, FLOATS[:1]), classes)
 
 
 def hard(weight: Weight | sparse.sparray) -> list[Weight]:
-    """Split a matrix of soft labels, `(r, c)`, into hard ones that add up to it."""
+    """Split a matrix of soft labels, `(r, c)`, into hard labels that add up to it."""
     if isinstance(weight, Weight):
         return [weight]
     rows, classes = weight.shape
@@ -73,9 +73,7 @@ def by_class(weight: Weight) -> Iterator[tuple[Array, Array]]:
 
 
 def grouped_sum(weight: Weight, x: Any) -> Array:
-    """Weighted sums over the rows of each class, `(r, c), (r, f) -> (c, f)`, in float64 whatever x
-    is.
-    """
+    """Weighted sums over the rows of each class, in float64: `(r, c), (r, f) -> (c, f)`."""
     total = np.zeros((weight.classes, x.shape[1]))
     cells = readable(x, FLOATS)
     numerics.level_kernels.add_to_classes(cells, weight.codes, weight.counts, total)
