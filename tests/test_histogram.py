@@ -390,9 +390,9 @@ def test_exact_intervals_hold_the_share_of_draws_that_they_promise(
 
 def test_under_a_known_class_prior_rows_of_noise_alone_are_drawn_and_a_warning_says_so() -> None:
     model, x = of_noise(1, [0.0], class_prior={0: 0.5, 1: 0.5})
-    with pytest.warns(DrawnWarning, match="class_prior is known"):
+    with pytest.warns(DrawnWarning, match="class_prior is fixed"):
         model.predict_interval(x)
-    with pytest.raises(ValueError, match="class_prior is known"):
+    with pytest.raises(ValueError, match="class_prior is fixed"):
         model.predict_interval(x, method="exact")
 
 
@@ -427,5 +427,5 @@ def test_shared_variances_beside_a_tree_are_drawn_for_three_classes_with_known_p
     x = rng.normal(size=(900, 5)) + y[:, None]
     families = {(0, 1, 2, 3): Histogram(depth=2), 4: "gaussian:shared"}
     model = NaiveBayes(families, class_prior="uniform").fit(x, y)
-    with pytest.warns(DrawnWarning, match="classes share parameters"):
+    with pytest.warns(DrawnWarning, match="classes share unknown parameters"):
         model.predict_interval(x[:2])

@@ -259,7 +259,7 @@ def holes(kind: str, classes: int, temper: float | None) -> Fitted:
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore:classes share parameters")
+@pytest.mark.filterwarnings("ignore:three or more classes share")
 @pytest.mark.parametrize("kind", BLOCKS)
 def test_intervals_of_observed_rows_are_those_of_draws_weighed_by_how_probable_they_make_them(
     kind: str,

@@ -34,7 +34,7 @@ from bayesnb import (
 
 Array = np.ndarray
 ROWS = 60
-NOT_LEARNT = "column 0, class 0: cells would go that were not learnt there"
+NOT_LEARNT = "column 0, class 0: cells would be forgotten that were not learnt there"
 RNG = np.random.default_rng(20261122)
 Y = np.array(["alder", "birch", "oak"])[RNG.integers(0, 3, ROWS)]
 REAL = RNG.normal([0, 1, 2], [1, 2, 0.5], (ROWS, 3))
@@ -89,7 +89,9 @@ def test_rounding_leaves_nothing_of_nothing_and_one_row_of_many(preset: Any) -> 
     assert model.log_evidence_ == pytest.approx(alone.log_evidence_, rel=1e-12)
     many = clone(preset).fit(x, y, [1e10, 1.0, 1.0]).forget(x[:1], y[:1], [1e10])
     assert_same(many, clone(preset).fit(x[1:], y[1:]), rtol=0)
-    assert_refused(lambda: many.forget(x[:1], y[:1], [2.0]), many, "2 rows, by weight, would go")
+    assert_refused(
+        lambda: many.forget(x[:1], y[:1], [2.0]), many, "2 rows, by weight, would be forgotten"
+    )
 
 
 @pytest.mark.parametrize("pieces", [1, 7])
@@ -199,14 +201,14 @@ FAMILIES: dict[Any, Any] = {
 }
 NEVER: dict[str, tuple[dict[str, Any], str, float, str]] = {
     "a label": ({}, "ash", 1, r"labels \['ash'\] .* never learnt"),
-    "a class without rows": ({}, "elm", 1, "class 'elm': 1 rows, by weight, would go"),
+    "a class without rows": ({}, "elm", 1, "class 'elm': 1 rows, by weight, would be forgotten"),
     "a level": ({"bark": "velvet"}, "alder", 1, "column 'bark' has levels .*'velvet'"),
     "more weight than there is": ({}, "alder", 200, "class 'alder': 200 rows"),
     "another number": (
         {"height": 40.0},
         "alder",
         1,
-        "'height', class 'alder': cells would go",
+        "'height', class 'alder': cells would be forgotten",
     ),
     "an infinite number": ({"height": np.inf}, "alder", 1, "column 'height'"),
     "a count that is too large": ({"leaves": 4000}, "alder", 1, "column 'leaves', class 'alder'"),
@@ -232,7 +234,7 @@ IMPOSSIBLE: dict[str, tuple[Any, list, list, list, list, str]] = {
         BernoulliNB(),
         *([[1.0], [0.0], [np.nan], [1.0]], [0, 0, 0, 1]),
         *([[np.nan], [np.nan]], [0, 0]),
-        "2 cells would stay, of 1 rows",
+        "2 cells would be left in 1 rows",
     ),
     "another spread": (
         PRESETS["gaussian"],
@@ -314,7 +316,7 @@ COUPLES: dict[str, tuple[Any, Any, str]] = {
     "priors of other classes": (
         clone(PER_CLASS).fit([[1.0], [2.0]], ["x", "y"]),
         clone(PER_CLASS).fit([[1.0], [2.0]], ["x", "z"]),
-        "its prior is not the same for all classes",
+        "its prior differs between classes",
     ),
 }
 
@@ -424,9 +426,12 @@ def test_class_priors_grow_if_they_say_something_about_new_classes(
         (BernoulliNB(class_prior=[0.5, 0.5]), "2 probabilities for 3 classes"),
         (BernoulliNB(class_prior=Dirichlet([1.0, 2.0])), "2 concentrations for 3 classes"),
         (NaiveBayes(Bernoulli(), class_prior={"a": 0.5, "b": 0.5}), "each of them one prob"),
-        (PER_CLASS, "its prior is not the same for all"),
-        (MultinomialNB(alpha=[[1.0], [2.0]]), "its prior is not the same for all"),
-        (NaiveBayes(Categorical(Dirichlet([[[1.0]], [[2.0]]]))), "its prior is not the same for"),
+        (PER_CLASS, "its prior differs between classes"),
+        (MultinomialNB(alpha=[[1.0], [2.0]]), "its prior differs between classes"),
+        (
+            NaiveBayes(Categorical(Dirichlet([[[1.0]], [[2.0]]]))),
+            "its prior differs between classes",
+        ),
     ],
 )
 def test_a_prior_for_each_class_says_nothing_about_a_new_one(model: Any, match: str) -> None:

@@ -459,7 +459,7 @@ def linked() -> tuple[NaiveBayes, pd.DataFrame, Array]:
 
 REFUSED = {
     "column 'u'.*infinite": lambda model, x, y: model.loo(x.replace(x["u"][3], np.inf), y),
-    r"not the same.*partial_fit.*dependence=None": lambda model, x, y: model.merge(
+    r"differ between the parts.*partial_fit.*dependence=None": lambda model, x, y: model.merge(
         NaiveBayes(dependence=None).fit(x, y)
     ),
     "is not a column of this model; it has [^→]*$": lambda model, x, y: bayesnb.plot_column(

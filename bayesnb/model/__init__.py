@@ -1,1 +1,1 @@
-"""The product of beliefs, its schema and class prior: owns the axes."""
+"""The product of beliefs, its schema and class prior; this room inserts the axes."""

@@ -1,8 +1,7 @@
-"""Columns once more as one Gaussian: which ones, what it takes of levels, and how all of it is
-standardised.
+"""The covariance model: which columns enter one joint Gaussian, indicators of levels, and scaling.
 
-A block of this family has no columns: those belong to other blocks. It reads them again. Nothing
-changes where a column is shifted or rescaled.
+A block of this family has no columns of its own: it reads those of other blocks again. Results do
+not change when a column is shifted or rescaled.
 """
 
 from collections.abc import Sequence
@@ -26,26 +25,24 @@ from bayesnb.numerics.views import FLOATS, View, readable
 if TYPE_CHECKING:
     from bayesnb.model.schema import Block
 
-COUNT = 0.01  # rows that the prior of a mean is worth, as that of a Gaussian column
-# Of the distance between the least number of a column with a long tail and its mean: nearer to the
-# least one the scale is linear, farther away it is logarithmic.
+COUNT = 0.01  # pseudo-count of a mean, as for a Gaussian column
+# For a column with a long tail: the part of the distance from its minimum to its mean up to which
+# the scale is linear; beyond it is logarithmic.
 LINEAR = 0.1
-# The largest distance of a row from the mean of all rows, in units of their covariance, is FAR
-# times that of the rows on average, and FAR_OFFSET more: of a Gaussian, one row in 300 is as far at
-# two columns, and hardly any at ten. Tuned where columns have long tails (spambase, segment,
-# digits).
+# Rows are limited to FAR times the average Mahalanobis distance of rows from their mean, plus
+# FAR_OFFSET: under a Gaussian, one row in 300 is farther with two columns, and hardly any with ten.
+# Tuned on tables with long tails (spambase, segment, digits).
 FAR, FAR_OFFSET = 1.5, 1.5
-STEPS = 4  # by which the covariance of rows that are not far is found
-LARGEST = 1e100  # standard deviations, whose squares are floats
-MAX_ROWS = 10_000  # by which a scale is learnt
+STEPS = 4  # iterations for the covariance of rows within the limit
+LARGEST = 1e100  # standard deviations at most, so that squares are floats
+MAX_ROWS = 10_000  # rows from which a scale is learnt
 
 
 @dataclass(frozen=True, eq=False)
 class Scale:
-    """How columns are put on one scale, `(d,)` each: u = (x - start) / unit, or arcsinh(u).
+    """Scaling of columns, each field `(d,)`: u = (x - start) / unit, or arcsinh(u) if `bent`.
 
-    The latter where a column is `bent`, as it has a long tail. The unit is negative where that is
-    the lower one.
+    Columns with a long tail are bent. The unit is negative if the long tail is the lower one.
     """
 
     bent: Array
@@ -53,15 +50,15 @@ class Scale:
     unit: Array
     mean: Array
     sd: Array
-    # of the covariance of all rows, `(d, d)`, in units in which the largest distance is 1; zeros
-    # where no row is far
+    # whitening of the covariance of all rows, `(d, d)`, scaled so that the largest allowed distance
+    # is 1; zeros for no limit
     whitening: Array
 
     @classmethod
     def learn(cls, x: Array, weight: Array, bend: Array) -> Self:
-        """Learn the scale of columns, of which each has more than one value.
+        """Learn the scale of columns with more than one value each.
 
-        Those that may `bend`, `(d,)`, are bent if they are less skewed for it.
+        Columns that may `bend`, `(d,)`, are bent if that makes them less skewed.
         """
         width = x.shape[1]
         mean, sd, skewness = measure(x, weight)
@@ -80,10 +77,10 @@ class Scale:
         return columns.with_limit(x, weight)
 
     def with_limit(self, x: Array, weight: Array) -> Self:
-        """Return the scale with a largest distance from the mean of these rows.
+        """Return the scale with a limit on the distance from the mean of these rows.
 
-        The covariance is that of rows which are already within it, found in some steps: far rows
-        would else widen it in just the directions in which they are far.
+        The covariance is that of rows moved within the limit, by iteration: outliers would
+        otherwise widen it in their own directions.
         """
         scale = self
         share = weight / weight.sum()
@@ -95,12 +92,12 @@ class Scale:
         return scale
 
     def read(self, x: Array) -> Array:
-        """Standardise some rows, `(r, d)`; missing numbers stay.
+        """Standardise some rows, `(r, d)`; missing numbers stay missing.
 
-        A row that is far from all others is moved towards their mean. Densities of Gaussians fall
-        so fast that else it would be sure of the class that is the least far from it.
+        Outlying rows are moved towards the mean. Gaussian densities fall so fast that an outlier
+        would otherwise be assigned to the nearest class with certainty.
         """
-        with np.errstate(over="ignore"):  # what is beyond floats is LARGEST
+        with np.errstate(over="ignore"):  # overflow is clipped to LARGEST
             u = (x - self.start) / self.unit
         u[:, self.bent] = np.arcsinh(u[:, self.bent])
         z = np.clip((u - self.mean) / self.sd, -LARGEST, LARGEST)
@@ -120,19 +117,19 @@ def measure(x: Array, weight: Array) -> tuple[Array, Array, Array]:
 
 @dataclass(frozen=True, eq=False)
 class Indicators:
-    """What a Gaussian takes of columns of levels: indicators, 0 or 1, and products of two of them.
+    """Dummy variables of columns of levels for a Gaussian, and products of two of them.
 
-    The first level of each column is where all of its indicators are 0.
+    The first level of each column is the reference level, without an indicator.
     """
 
     readers: tuple["Block", ...]  # blocks that read the columns again
-    # The indicators that each is the product of, `(t, 2)`, numbered as all levels of all readers
-    # are, end to end. One twice is an indicator itself.
+    # the two indicators in each product, `(t, 2)`, numbered like all levels of all readers end to
+    # end; one twice is an indicator itself
     ends: Array
 
     @classmethod
     def of_levels(cls, readers: tuple["Block", ...]) -> Self:
-        """Take every level but the first of each column."""
+        """Indicators of all levels except the first of each column."""
         none = cls(readers, np.zeros((0, 2), int))
         sizes = none.sizes
         others = np.setdiff1d(np.arange(sizes.sum()), np.cumsum(sizes) - sizes)
@@ -151,7 +148,7 @@ class Indicators:
 
     @property
     def with_products(self) -> Self:
-        """These indicators, and the products of those of different columns."""
+        """These indicators, and products of indicators of different columns."""
         single = self.ends[:, 0]
         pairs = np.stack([each.ravel() for each in np.meshgrid(single, single)], axis=1)
         places = self.place_of[pairs]
@@ -174,7 +171,7 @@ class Indicators:
         return tuple(np.unique(self.place_of[self.ends]).tolist())
 
     def using(self, place: int) -> Array:
-        """Which of them take something of a column of the table, `(t,)`."""
+        """Which indicators use a column of the table, `(t,)`."""
         return (self.place_of[self.ends] == place).any(axis=1)
 
     @property
@@ -190,7 +187,7 @@ class Indicators:
         return [" and ".join(levels[at] for at in each) for each in both]
 
     def of_codes(self, codes: Array) -> Array:
-        """Return the indicators of rows, `(r, f) -> (r, t)`: NaN where a level is not known."""
+        """Return the indicators of rows, `(r, f) -> (r, t)`; NaN where a level is unknown."""
         flags = np.concatenate(
             [
                 np.where(code[:, None] < 0, np.nan, code[:, None] == np.arange(size))
@@ -203,11 +200,11 @@ class Indicators:
 
 @dataclass(frozen=True, eq=False)
 class WithIndicators(View):
-    """Numbers, and beside them the indicators of columns of levels, `(r, d)`."""
+    """Numbers followed by indicators of columns of levels, `(r, d)`."""
 
     dtype = np.dtype(float)
     numbers: Any  # an array or a view
-    codes: tuple[Any, ...]  # of levels, of each reader
+    codes: tuple[Any, ...]  # codes of levels from each reader
     indicators: Indicators
 
     @property
@@ -222,7 +219,7 @@ class WithIndicators(View):
 
 
 def read_together(table: Table, places: Sequence[int], indicators: Indicators | None) -> Cells:
-    """Return columns of numbers, and indicators of levels beside them."""
+    """Return columns of numbers followed by indicators of levels."""
     numbers = as_cells(Gaussian(), table.numbers(places)) if places else None
     if indicators is None:
         return numbers
@@ -246,9 +243,9 @@ class Standardised(View):
 
 @dataclass(frozen=True, eq=False)
 class Covariance(Family[VectorStats]):
-    """Columns of numbers, and indicators of levels, as one Gaussian.
+    """One joint Gaussian for columns of numbers and indicators of levels.
 
-    Nobody declares it: `NaiveBayes(dependence=...)` makes it.
+    `NaiveBayes(dependence=...)` makes it; users do not declare it.
     """
 
     content: ClassVar[str] = "columns together"
@@ -257,30 +254,30 @@ class Covariance(Family[VectorStats]):
     stats: ClassVar[type[Stats]] = VectorStats
     multivariate: ClassVar[bool] = True
     repeats: ClassVar[bool] = True
-    places: tuple[int, ...]  # of the columns of numbers in the table
+    places: tuple[int, ...]  # columns of numbers in the table
     scale: Scale  # of numbers, then indicators
-    dof: float  # of the prior of a class's covariance
-    # of the labels' score by which it was kept, in nats; None where that is not known yet
+    dof: float  # of the prior of a class covariance
+    # gain in the score of the labels, in nats; None if not known yet
     gain: float | None = None
     indicators: Indicators | None = None
 
     @property
     def columns(self) -> tuple[int, ...]:
-        """The places in the table of all columns, of numbers and of levels."""
+        """The places in the table of all columns, numbers first, then levels."""
         return (*self.places, *(self.indicators.places if self.indicators is not None else ()))
 
     @property
     def has_products(self) -> bool:
-        """Whether levels of two columns count together."""
+        """Whether there are products of indicators of two columns."""
         return self.indicators is not None and bool(self.indicators.are_products.any())
 
     @property
     def labels(self) -> Sequence[str]:
-        """Its indicators in words."""
+        """The indicators in words."""
         return () if self.indicators is None else self.indicators.labels
 
     def using(self, place: int) -> Array:
-        """Which of its numbers take something of a column of the table, `(d,)`."""
+        """Which numbers and indicators use a column of the table, `(d,)`."""
         own = np.array(self.places) == place
         if self.indicators is None:
             return own
@@ -299,5 +296,5 @@ class Covariance(Family[VectorStats]):
         return PooledWishart(np.zeros_like(stats.mean), count, dof)
 
     def smoothed(self, stats: Any, size: float, estimate: str, scale: float = 1.0) -> Self:
-        """Return the same: a smoothing is about the columns' priors."""
+        """Return itself: smoothing changes only the priors of columns."""
         return self

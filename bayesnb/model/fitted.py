@@ -1,7 +1,7 @@
-"""What an estimator has learnt, as one immutable value: schema, product of beliefs, exponents.
+"""The state of a fitted estimator as one immutable value: schema, product of beliefs, exponents.
 
-Exponents on the evidence of features are one number, or one for each, in the order of blocks. Those
-of words fall with the length of a row: half of one is left at `length` words.
+There is one exponent, or one for each feature, in the order of blocks. Exponents of words fall with
+the length of a row, to half at `length` words.
 """
 
 from dataclasses import dataclass, replace
@@ -21,15 +21,12 @@ from bayesnb.model.shards import Shard
 
 @dataclass(frozen=True, eq=False)
 class Temper:
-    """Exponents, and what is not known of them.
-
-    The standard deviation is 0 for one that was given.
-    """
+    """Exponents with their standard deviations, which are 0 for given exponents."""
 
     value: float | Array = 1.0
     sd: float | Array = 0.0
-    length: Array | None = None  # infinite where an exponent is the same for all rows
-    covariance: ExponentCovariance | None = None  # of exponents that were found
+    length: Array | None = None  # infinite for exponents that do not depend on the length
+    covariance: ExponentCovariance | None = None  # of estimated exponents
 
     @property
     def by_feature(self) -> bool:
@@ -38,12 +35,12 @@ class Temper:
 
     @property
     def is_found(self) -> bool:
-        """Whether rows chose exponents."""
+        """Whether exponents were estimated from rows."""
         return bool(np.any(self.sd))
 
     @property
     def rule(self) -> str | float | None:
-        """What gives such exponents as the parameter `temper`; None where all are 1."""
+        """The parameter `temper` that gives such exponents; None if all are 1."""
         if self.by_feature:
             return "columns"
         if self.is_found:
@@ -52,7 +49,7 @@ class Temper:
 
     @property
     def numbers(self) -> dict[str, Any]:
-        """The numbers that there are, by name."""
+        """The numbers by name, without those that are None."""
         named = {"temper": self.value, "temper_sd": self.sd, "temper_length": self.length}
         return {name: each for name, each in named.items() if each is not None}
 
@@ -78,16 +75,16 @@ class Fitted:
     temper: Temper = Temper()
 
     def __getstate__(self) -> dict[str, Any]:
-        return fields_alone(self)  # several threads may derive the rest meanwhile
+        return fields_alone(self)  # other threads may be filling the caches
 
     @property
     def shard(self) -> Shard:
-        """Stats of all rows learnt, under the names of columns and classes."""
+        """Stats of all rows learnt, with the names of columns and classes."""
         return Shard(self.classes, self.schema, self.model.stats, self.model.integer_weights)
 
     @cached_property
     def exponents(self) -> Exponents:
-        """The exponents as the model's blocks take them."""
+        """The exponents in the form that blocks take."""
         powers = self.by_block(self.temper.value)
         lengths = self.by_block(self.temper.length)
         if lengths is None:
@@ -99,7 +96,7 @@ class Fitted:
         return tuple(exponents)
 
     def by_block(self, values: Any) -> Any:
-        """Return numbers of features by block, `(f,)` or a number; any other value as it is."""
+        """Split numbers of features by block, `(f,)` or a number; return other values unchanged."""
         if not isinstance(values, np.ndarray):
             return values
         blocks = self.schema.blocks
@@ -109,16 +106,15 @@ class Fitted:
 
     @property
     def joint_exponents(self) -> Exponents:
-        """The exponents of a joint distribution: 1, and 0 of links beyond a forest.
-
-        0 of a covariance, too.
+        """Exponents under which p(x, y) is a distribution: 0 for links outside the forest and for
+        the covariance, else 1.
         """
         exponents = tuple(block.family.in_joint for block in self.schema.blocks)
         return exponents if any(np.any(each != 1) for each in exponents) else 1.0
 
     @property
     def of_columns(self) -> Self:
-        """The same without links and covariance; exponents of columns stay as they are."""
+        """The model without links and covariance, with unchanged exponents of columns."""
         schema = self.schema.columns_alone
         if schema is self.schema:
             return self
@@ -127,7 +123,7 @@ class Fitted:
         return replace(self, schema=schema, model=model, temper=temper)
 
     def of_block(self, kind: type) -> tuple[Array, Array]:
-        """Return the exponents of the features of a kind of family, and their sds, `(f,)` each."""
+        """Return exponents of the features of a kind of family, and standard deviations, `(f,)`."""
         found = []
         for values in (self.temper.value, self.temper.sd):
             every = np.broadcast_to(values, len(self.schema.keys))
@@ -138,7 +134,9 @@ class Fitted:
         return found[0], found[1]
 
     def by_name(self, values: Any, name: str = "") -> Any:
-        """Return numbers of features as a Series in the table's order; other values as they are."""
+        """Return numbers of features as a Series in the order of the table; other values
+        unchanged.
+        """
         if not isinstance(values, np.ndarray):
             return values
         starts = np.cumsum([0, *(len(block.keys) for block in self.schema.blocks)])
@@ -147,18 +145,20 @@ class Fitted:
 
     @property
     def tempers(self) -> dict[str, Numbers]:
-        """The exponents, their standard deviations and lengths, if there are any, by block."""
+        """The exponents, and their standard deviations and lengths if any, by block."""
         return {name: self.by_block(each) for name, each in self.temper.numbers.items()}
 
     @property
     def temper_attributes(self) -> dict[str, Any]:
-        """The exponents and lengths as attributes of a Dataset, lists in the table's order."""
+        """The exponents and lengths as attributes of a Dataset: lists in the order of the table."""
         numbers = self.temper.numbers
         del numbers["temper_sd"]
         return {name: np.asarray(self.by_name(each)).tolist() for name, each in numbers.items()}
 
     def describe_temper(self) -> str:
-        """Return an exponent in words, or the range of several, and how those of words fall."""
+        """Describe one exponent, or the range of several, and how those of words fall with
+        length.
+        """
         value = self.by_name(self.temper.value)
         length = self.by_name(self.temper.length)
         if not self.temper.by_feature:

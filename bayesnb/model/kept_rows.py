@@ -1,13 +1,13 @@
-"""A bounded part of a table that streams past, spread over all of it, to find exponents by.
+"""A bounded random sample of the rows of a streamed table, from which exponents are estimated.
 
-    key of a row = the number at its place in a stream of random ones
-    rows that stay = those with the smallest keys
+key of a row = the number at its place in a stream of random numbers sample = the rows with the
+smallest keys
 
-So the same rows stay however the table is cut into parts, and what stays of two parts together is
-what stays of the rows that stay of each: bottom-k sampling (Cohen and Kaplan 2007, Summarizing data
-using bottom-k sketches). What stays holds at most MAX_ROWS rows, and MAX_NUMBERS numbers or
-MIN_ROWS rows; of cells that are sparse, or words, MAX_ROWS rows, however long. Of at most so
-many rows all stay.
+So the sample does not depend on how the table is cut into parts, and the sample of two parts can be
+made from their samples: bottom-k sampling (Cohen and Kaplan 2007, Summarizing data using bottom-k
+sketches). It has at most MAX_ROWS rows, and at most MAX_NUMBERS numbers unless that is fewer than
+MIN_ROWS rows; rows of sparse cells or words count regardless of length. Smaller tables are kept
+whole.
 """
 
 import pickle
@@ -22,29 +22,30 @@ from bayesnb.families.base import Array, Cells
 from bayesnb.model.product import Rows
 from bayesnb.model.schema import Block, Schema
 
-MAX_ROWS, ROWS_SCORED = 10_000, 4_000  # that are all scored, and how many are of more
+MAX_ROWS, ROWS_SCORED = 10_000, 4_000  # rows kept, and rows scored of a larger table
 MIN_ROWS = 200
-MAX_NUMBERS = 1 << 24  # of a table that is kept, above which rows are fewer
-# by class and column, and multiplications of a step, above which fewer rows are scored
+MAX_NUMBERS = 1 << 24  # numbers kept; wider tables keep fewer rows
+# limits on scores by class and column, and on multiplications of a step; beyond, fewer rows are
+# scored
 MAX_SCORES = 1 << 22
 MAX_WORK = 2e9
 SEED = 0  # of keys
-ROWS_HASHED = 8  # rows of a part by which it is distinguished from others
+ROWS_HASHED = 8  # rows that identify a part
 
 
 def most_scored(classes: int, columns: int, exponents: int | None = None) -> int:
-    """Number of rows whose scores by class and column can be held, to find so many exponents by.
+    """Most rows whose scores by class and column are used to estimate this many exponents.
 
     By default each column has one.
     """
     f = columns if exponents is None else exponents
-    # of `selection.exponents`
+    # the work in `selection.exponents`
     by_work = MAX_WORK / f**2 if f**3 <= MAX_WORK else (MAX_WORK / f) ** 0.5
     return max(int(min(MAX_SCORES / columns, by_work) / classes), MIN_ROWS)
 
 
 def evenly(codes: Array, size: int) -> Array:
-    """Choose so many rows, evenly spaced in every class, always the same, `(r,)`."""
+    """Choose `size` rows, evenly spaced in every class and without randomness, `(r,)`."""
     order = np.argsort(codes, kind="stable")
     places = np.linspace(0, len(order) - 1, min(size, len(order))).round().astype(np.intp)
     keep = np.zeros(len(codes), bool)
@@ -54,9 +55,9 @@ def evenly(codes: Array, size: int) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class KeptRows:
-    """What stays of `rows` rows: cells, codes of classes, weights and keys.
+    """A sample of `rows` rows: cells as read by a schema, codes of classes, weights and keys.
 
-    Cells are those that a schema reads. They are in the order of their keys.
+    Rows are in the order of their keys.
     """
 
     cells: tuple[Cells, ...]  # arrays, or CSR
@@ -67,12 +68,10 @@ class KeptRows:
 
     @classmethod
     def of(cls, schema: Schema, classes: int, rows: Rows, first: int | None) -> Self:
-        """Keep rows of a part of a table.
+        """Sample rows of a part of a table.
 
-        `first` is the place of its first row, where that is known.
-
-        Where it is not, the part's first cells stand for it, so that parts are sampled
-        independently.
+        `first` is the place of its first row. If it is unknown, a hash of the first cells replaces
+        it, so that parts are sampled independently.
         """
         place = _place_of(rows) if first is None else first
         keys = np.random.PCG64(SEED).advance(place).random_raw(len(rows.codes))
@@ -83,10 +82,7 @@ class KeptRows:
         return len(self.codes)
 
     def joined(self, other: Self, schema: Schema, classes: int) -> Self:
-        """Keep what stays of two parts, both read by the same schema.
-
-        Which one comes first makes no difference.
-        """
+        """Merge the samples of two parts, both read by the same schema, in any order."""
         cells = []
         for pair in zip(self.cells, other.cells, strict=True):
             stack = sparse.vstack if sparse.issparse(pair[0]) else np.concatenate
@@ -101,30 +97,29 @@ class KeptRows:
         return both._smallest(schema, classes)
 
     def laid_out(self, narrow: Schema, schema: Schema, places: Array) -> Self:
-        """Rows that `narrow` read, as a schema with more levels reads them.
+        """Convert rows read by `narrow` to a schema with more levels.
 
-        `places` are those of their classes.
+        `places` are the new codes of the classes.
         """
         blocks = zip(self.cells, narrow.blocks, schema.blocks, strict=True)
         cells = tuple(_relevelled(*each) for each in blocks)
         return replace(self, cells=cells, codes=places[self.codes])
 
     def labelled(self, schema: Schema) -> Rows:
-        """Rows to score: all, if none is missing, else ROWS_SCORED of them."""
+        """Rows to score: all if the sample is the whole table, else ROWS_SCORED of them."""
         rows = Rows(schema.observers, self.cells, self.codes, self.weight)
         return rows if self.rows == len(self) else rows.where(evenly(self.codes, ROWS_SCORED))
 
     def _smallest(self, schema: Schema, classes: int) -> Self:
-        """Keep the rows of the smallest keys, as many as there may be.
-
-        That depends on the numbers of classes and columns, and not on that of rows.
+        """Keep the rows with the smallest keys; how many depends on the numbers of classes and
+        columns.
         """
         columns = sum(1 if block.family.words else len(block.keys) for block in schema.blocks)
         width = sum(1 if sparse.issparse(x) else x.shape[1] for x in self.cells)
         size = min(MAX_ROWS, most_scored(classes, columns), max(MAX_NUMBERS // width, MIN_ROWS))
         keys = self.keys
         low = np.arange(len(keys))
-        if size < len(low):  # much quicker than to sort all of them
+        if size < len(low):  # much faster than sorting all
             low = np.argpartition(keys, size - 1)[:size]
         order = low[np.argsort(keys[low], kind="stable")]
         cells = tuple(_plain(x[order]) for x in self.cells)
@@ -132,7 +127,7 @@ class KeptRows:
 
 
 def _place_of(rows: Rows) -> int:
-    """Place that stands for an unknown one, far from that of parts which begin with other cells."""
+    """A place from a hash of the first cells, far from those of parts with other first cells."""
     first = [_plain(x[:ROWS_HASHED]) for x in (rows.codes, *rows.cells)]
     return (crc32(pickle.dumps(first)) + 1) << 31
 
@@ -142,10 +137,7 @@ def _plain(x: Cells) -> Cells:
 
 
 def _relevelled(x: Cells, narrow: Block, block: Block) -> Cells:
-    """Cells of a block among the levels of a wider one.
-
-    Those without a level stay what they are.
-    """
+    """Convert the cells of a block to a block with more levels; missing ones stay."""
     if narrow.levels == block.levels:
         return x
     places = narrow.places_in(block)

@@ -1,8 +1,8 @@
 """Links between columns as a family: which pairs, and how their cells are read as levels.
 
-A block of this family has no columns: those belong to other blocks. It reads them again, numbers
-on a coarse grid that was learnt once, and levels as they were when the links were found; a cell of
-another level says nothing there.
+A block of this family has no columns of its own: it reads those of other blocks again, numbers on a
+coarse grid that was learnt once, and levels as they were when the links were found. Cells with
+other levels are skipped.
 """
 
 from collections.abc import Hashable, Mapping, Sequence
@@ -28,7 +28,9 @@ ARROW = " → "  # between the columns of a link, in words
 
 @dataclass(frozen=True, eq=False)
 class Linked(Family[LinkStats]):
-    """Links from parents to children. Nobody declares it: `NaiveBayes(dependence=...)` makes it."""
+    """Links from parents to children, made by `NaiveBayes(dependence=...)`, not declared by
+    users.
+    """
 
     content: ClassVar[str] = "pairs of columns"
     conjugate: ClassVar[type[Belief] | None] = None
@@ -36,16 +38,16 @@ class Linked(Family[LinkStats]):
     stats: ClassVar[type[Stats]] = LinkStats
     repeats: ClassVar[bool] = True
     readers: tuple[Any, ...]  # blocks that read the columns again
-    ends: tuple[tuple[int, int], ...]  # places among the columns of the readers
+    ends: tuple[tuple[int, int], ...]  # parent and child among the columns of the readers
     strength: Array  # of each link
-    evidence: Array  # in nats, of each link, by the rows that found it
-    in_forest: Array  # whether a link is one of the forest
-    # what the child's prior adds to its counts, by pair of levels
+    evidence: Array  # of each link in nats, on the rows in which it was found
+    in_forest: Array  # whether a link belongs to the forest
+    # pseudo-counts of the child's prior, by pair of levels
     margin: Any = None
 
     @cached_property
     def columns(self) -> tuple[tuple[Any, int], ...]:
-        """The reader of every column, and its place there."""
+        """The reader of each column, and its place there."""
         return tuple((reader, j) for reader in self.readers for j in range(len(reader.names)))
 
     @cached_property
@@ -73,7 +75,7 @@ class Linked(Family[LinkStats]):
         return Pairs(tuple((self.sizes[u], self.sizes[v]) for u, v in self.ends))
 
     def pairs_of(self, link: int) -> slice:
-        """Where the pairs of levels of a link are."""
+        """Positions of the pairs of levels of a link."""
         start = sum(self.pairs.sizes[:link])
         return slice(start, start + self.pairs.sizes[link])
 
@@ -86,23 +88,20 @@ class Linked(Family[LinkStats]):
         return Links(counts, np.broadcast_to(self.margin, counts.shape), strength, self.pairs)
 
     def smoothed(self, stats: Any, size: float, estimate: str, scale: float = 1.0) -> Self:
-        """Return the same: a smoothing is about the columns' priors, and links stay."""
+        """Return itself: smoothing changes only the priors of columns."""
         return self
 
     def read_table(self, table: Table) -> Cells:
-        """Return codes of pairs of levels, `(r, f)`.
-
-        -1 where one of both is missing, or was never learnt.
-        """
+        """Return codes of pairs of levels, `(r, f)`; -1 where either is missing or unknown."""
         cells = tuple(reader.read(table) for reader in self.readers)
         return Paired(cells, np.array(self.ends), np.array(self.sizes, np.int32))
 
     def with_margins(self, priors: Mapping[Hashable, Any]) -> Self:
-        """Return the links with what the prior of each child adds to its counts.
+        """Return the links with pseudo-counts of each child.
 
-        `priors` are those of columns of levels, by level, and of flags: with them a forest is a
-        joint distribution. A column of numbers has the shares of all rows on its levels, as if one
-        row were seen.
+        `priors` are the concentrations of columns of levels, by level, and of flags: with them a
+        forest is a joint distribution. A column of numbers has one pseudo-row, spread like all
+        rows.
         """
         margins = []
         for (_, child), (parents, _) in zip(self.ends, self.pairs.shapes, strict=True):
@@ -116,7 +115,7 @@ class Linked(Family[LinkStats]):
         return replace(self, margin=np.concatenate(margins))
 
     def level_names(self, link: int) -> list[str]:
-        """Return both cells of each pair of levels of a link as text."""
+        """Return the pairs of levels of a link as text."""
         ends = (self.columns[end] for end in self.ends[link])
         parents, children = (reader.level_names(j) for reader, j in ends)
         return [f"{a}, {b}" for a in parents for b in children]
@@ -132,7 +131,7 @@ def codes_of(readers: Sequence["Block"], table: Table) -> Array:
 
 
 def levels_of_written(end: tuple["Block", int], block: "Block", j: int, cells: Array) -> Array:
-    """Levels, as an end of a link reads them, of cells of a column that a block has written."""
+    """Levels of cells that a block has written, as one end of a link would read them."""
     reader, at = end
     if reader.grid is not None:
         return as_level(reader.grid.only(at).read(np.asarray(cells, float)[:, None])[EVERY])[:, 0]

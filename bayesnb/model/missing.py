@@ -1,9 +1,9 @@
-"""Whether cells are missing, as evidence: a flag for each of some columns, beside its cells.
+"""Missingness as evidence: for some columns, a flag that says whether the cell is missing.
 
-    cell j is missing | class c ~ Bernoulli(a_cj)       a_cj ~ Beta(1, 1)
+cell j is missing | class c ~ Bernoulli(a_cj)       a_cj ~ Beta(1, 1)
 
-A block of this family has no columns: those belong to other blocks, in which a missing cell is
-silent. With the flag a missing cell says what it says of the class that it is missing.
+A block of this family has no columns of its own: they belong to other blocks, which skip missing
+cells. The flag adds what the missingness itself says about the class.
 """
 
 from collections.abc import Hashable, Sequence
@@ -22,7 +22,7 @@ from bayesnb.numerics.views import EVERY, numbers
 
 @dataclass(frozen=True, eq=False)
 class MissingCells(Family[BernoulliStats]):
-    """Flags of missing cells. Nobody declares it: `NaiveBayes(missing="auto")` makes it."""
+    """Flags of missing cells, made by `NaiveBayes(missing="auto")`, not declared by users."""
 
     content: ClassVar[str] = "whether cells are missing"
     picture = "levels"
@@ -32,7 +32,7 @@ class MissingCells(Family[BernoulliStats]):
     stats: ClassVar[type[Stats]] = BernoulliStats
     repeats: ClassVar[bool] = True
     places: tuple[int, ...]  # of the columns in the table
-    # of the labels' score by each flag alone, in nats; None where that is not known yet
+    # gain in the score of the labels by each flag alone, in nats; None if not known yet
     gain: Array | None = None
 
     @property
@@ -46,12 +46,12 @@ class MissingCells(Family[BernoulliStats]):
         return Bernoulli().belief(stats)
 
     def smoothed(self, stats: Any, size: float, estimate: str, scale: float = 1.0) -> Self:
-        """Return the same: a smoothing is about the columns' priors."""
+        """Return itself: smoothing changes only the priors of columns."""
         return self
 
 
 def find_missing(table: Table, places: Sequence[int]) -> Array:
-    """Return which cells of some columns are missing, `(r, f)`."""
+    """Return the missing cells of some columns, `(r, f)`."""
     if isinstance(table, SparseTable):
         return np.isnan(table.numbers(places).toarray())
     missing = np.zeros((table.rows, len(places)), bool)
@@ -64,7 +64,7 @@ def find_missing(table: Table, places: Sequence[int]) -> Array:
 
 
 def name_flags(columns: Sequence[Hashable], places: Sequence[int]) -> list[str]:
-    """Return the names of flags of some columns of a table, which no column has."""
+    """Return names for the flags of some columns that differ from all column names."""
     taken = set(map(str, columns))
     names = []
     for place in places:

@@ -1,11 +1,11 @@
-"""Exponents on the evidence of blocks, and those of words, which fall with the length of a row.
+"""Exponents on the evidence of blocks. Those of words fall with the length of a row.
 
-    r(x) = value / (1 + n / length)      n the number of words in the row
+r(x) = value / (1 + n / length)      n the number of words in the row
 
-The words of a text come in bursts and repeat one another, so that a long text is less evidence than
-its words are. With the exponent r a row of n words counts as value * n / (1 + n / length) of them:
-as `value * n` where it is short, and never as more than `value * length`. Every family of words
-takes a power for each row, which is all that is needed.
+Words of a text come in bursts and repeat one another, so a long text is less evidence than the sum
+of its words. With the exponent r a row of n words counts as value * n / (1 + n / length) words:
+about `value * n` if it is short, and never more than `value * length`. Families of words take one
+power for each row.
 """
 
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ from bayesnb.numerics.views import pieces_of
 
 @dataclass(frozen=True)
 class LengthPower:
-    """The exponent of a block of words: `value` of no word, half of it at `length` words."""
+    """The exponent of a block of words: `value` for a row without words, half of it at `length`."""
 
     value: float
     length: float
@@ -31,16 +31,17 @@ class LengthPower:
         return self.value * self.shares(x)
 
     def shares(self, x: Cells) -> Array:
-        """What is left of the exponent in each row, `(r, k) -> (r, 1)`."""
+        """The factor by which length reduces the exponent of each row, `(r, k) -> (r, 1)`."""
         return shares_at(lengths_of(x), self.length)[:, None]
 
 
 @dataclass(frozen=True, eq=False)
 class ExponentCovariance:
-    """The covariance of exponents that were found, `(g, g)`, and which of them each feature has.
+    """Covariance of estimated exponents, `(g, g)`, and the exponent of each feature, `group`,
+    `(f,)`.
 
-    `group` is `(f,)`. All features have one exponent under temper="loo", and those that say little
-    in a wide table.
+    All features share one exponent under temper="loo"; in a wide table the least informative ones
+    do.
     """
 
     matrix: Array
@@ -64,21 +65,21 @@ def add_groups(table: Array, group: Array, size: int) -> Array:
     return (table.reshape(-1, len(group)) @ is_in).reshape(*table.shape[:-1], size)
 
 
-# exponents on the evidence of features: one, or of each block a number or `(f,)`
+# exponents on the evidence of features: one, or for each block a number or `(f,)`
 Numbers = float | tuple[Power, ...]
-# or, of a block of words, one that falls with a row's length
+# or, for a block of words, one that falls with the length of a row
 Exponents = Numbers | tuple[Power | LengthPower, ...]
 
 
 def lengths_of(x: Cells) -> Array:
     """The number of words in each row, `(r, k) -> (r,)`."""
-    # a matrix has sums of two axes
+    # ravel, as sums of a sparse matrix keep two axes
     sums = [np.asarray(x[rows].sum(axis=1), float).ravel() for rows in pieces_of(x)]
     return np.concatenate(sums)
 
 
 def shares_at(words: Array, length: float | Array) -> Array:
-    """What is left of the exponent of rows of so many words."""
+    """The factor by which length reduces the exponent of rows with this many words."""
     return 1 / (1 + words / length)
 
 
@@ -94,7 +95,7 @@ def of_rows(power: Exponents, cells: Sequence[Cells]) -> tuple[Power, ...]:
 
 
 def of_empty_rows(power: Exponents) -> Numbers:
-    """The exponents as numbers: those of rows without words."""
+    """The exponents as numbers, for rows without words."""
     if not isinstance(power, tuple):
         return power
     return tuple(each.value if isinstance(each, LengthPower) else each for each in power)
@@ -107,7 +108,7 @@ def feature_exponents(power: Exponents, widths: Sequence[int]) -> Array:
 
 
 def length_shares(power: Exponents, cells: Sequence[Cells], widths: Sequence[int]) -> Array:
-    """What is left of features' exponents by the length of a row, `(r, f)`: 1 but for words."""
+    """Factors by which length reduces exponents, `(r, f)`: 1 except for words."""
     parts = []
     for each, x, width in zip(of_blocks(power, len(cells)), cells, widths, strict=True):
         share = each.shares(x) if isinstance(each, LengthPower) else 1.0
@@ -116,5 +117,5 @@ def length_shares(power: Exponents, cells: Sequence[Cells], widths: Sequence[int
 
 
 def is_silent(exponent: Power) -> bool:
-    """Whether a block says nothing, even of rows that it makes impossible."""
+    """Whether a block contributes nothing, even for rows that are impossible under it."""
     return isinstance(exponent, float | int) and exponent == 0

@@ -1,4 +1,4 @@
-"""The prior of the class frequencies, as a user declares it."""
+"""The class prior, as users declare it."""
 
 from collections.abc import Callable, Mapping
 from functools import lru_cache
@@ -17,7 +17,7 @@ ClassPriorRule = Callable[[DirichletStats], Dirichlet | KnownDie]
 def class_prior_rule(declared: Any, classes: Array, order: Any = None) -> ClassPriorRule:
     """Return the function from label stats to the prior.
 
-    Arrays are in `order`, by default that of the classes.
+    Arrays follow `order`, by default that of the classes.
     """
     if isinstance(declared, str) and declared == "empirical":
         return _empirical_prior
@@ -29,8 +29,8 @@ def _empirical_prior(stats: DirichletStats) -> KnownDie:
     rows = float(stats.counts.sum())
     if rows == 0:
         raise ValueError(
-            "class_prior='empirical' is the share of each class in the rows, and no row is left. "
-            "Give another class_prior."
+            "class_prior='empirical' is the frequency of each class, but no row is left. Give "
+            "another class_prior."
         )
     return KnownDie(stats.counts / rows, rows)
 
@@ -42,7 +42,7 @@ def _declared_prior(declared: Any, classes: Array, order: Any) -> Dirichlet | Kn
     if isinstance(declared, str):
         if declared != "uniform":
             raise ValueError(
-                f"class_prior must be 'uniform' or 'empirical' if it is a string, got {declared!r}."
+                f"a string class_prior must be 'uniform' or 'empirical', got {declared!r}."
             )
         return KnownDie(np.full(size, 1 / size))
     if isinstance(declared, EmpiricalDirichlet):
@@ -64,12 +64,12 @@ def _declared_prior(declared: Any, classes: Array, order: Any) -> Dirichlet | Kn
 
 @lru_cache(maxsize=16)
 def _even_dirichlet(concentration: float, size: int) -> Dirichlet:
-    """Return a prior of one concentration for all classes; each batch of a stream asks for it."""
+    """Return a symmetric Dirichlet; cached, as each batch of a stream needs it."""
     return Dirichlet(np.full(size, concentration))
 
 
 def _concentrations(concentration: Array, classes: Array, order: Any) -> Array:
-    """Return the concentrations of classes, given one for all or for each in an order."""
+    """Return the concentrations of classes, given one for all, or one each in some order."""
     if concentration.ndim == 0:
         return np.full(len(classes), concentration)
     if concentration.shape != classes.shape:
@@ -81,8 +81,8 @@ def _concentrations(concentration: Array, classes: Array, order: Any) -> Array:
 
 
 def _probabilities(probability: Array, size: int) -> Array:
-    """Return the probabilities; raise for what is no distribution over so many classes."""
-    # not below it either: NaN is neither
+    """Return the probabilities; raise unless they are a distribution over the classes."""
+    # written so that NaN fails too
     good = probability.ndim == 1 and (probability >= 0).all()
     if not (good and abs(probability.sum() - 1) <= 1e-8):
         raise ValueError(

@@ -1,12 +1,10 @@
-"""The product: a belief about the class's probabilities, times one for each block of columns.
+"""The product: a belief about the class probabilities, times one for each block of columns.
 
-It owns the axes.
+class ~ Categorical(p)      cells of a block | class ~ the block's family blocks independent given
+the class
 
-    class ~ Categorical(p)      cells of a block | class ~ the block's family
-    blocks independent given the class
-
-Each block goes through its rows on as many threads as allowed: rows x classes x features are never
-held at once, and the number of threads changes no digit.
+Blocks process rows in threads. An array of rows x classes x features is never held, and results do
+not depend on the number of threads.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -40,7 +38,7 @@ class Rows:
     weight: Array | None = None
 
     def __getitem__(self, rows: Any) -> Self:
-        """Some rows, at their places or a slice."""
+        """Some rows, by places or a slice."""
         weight = None if self.weight is None else self.weight[rows]
         cells = [x[rows] for x in self.cells]
         return replace(self, cells=cells, codes=self.codes[rows], weight=weight)
@@ -50,7 +48,7 @@ class Rows:
         return self if keep.all() else self[np.flatnonzero(keep)]
 
     def of_first_blocks(self, number: int) -> Self:
-        """Rows with the cells of the first blocks alone."""
+        """Rows with the cells of the first blocks only."""
         return replace(self, observers=self.observers[:number], cells=self.cells[:number])
 
     @property
@@ -59,7 +57,7 @@ class Rows:
 
 
 class Parts:
-    """A value about the class, and one about each block of columns given the class."""
+    """A part for the class, and one for each block of columns given the class."""
 
     classes: Any
     blocks: tuple[Any, ...]
@@ -68,19 +66,19 @@ class Parts:
         return iter((self.classes, *self.blocks))
 
     def of_first_blocks(self, number: int) -> Self:
-        """Return the part about the class and the first blocks alone."""
+        """Return the class part and the first blocks only."""
         return replace(self, blocks=self.blocks[:number])  # type: ignore[type-var]
 
 
 def combine[P: Parts](make: Callable[..., P], change: Callable[..., Any], *products: Parts) -> P:
-    """Make a product of `change(part, ...)`, part by part."""
+    """Apply `change(part, ...)` part by part, and make a product of the results."""
     classes, *blocks = map(change, *products)
     return make(classes, tuple(blocks))
 
 
 @dataclass(frozen=True, eq=False)
 class ProductStats(Parts):
-    """Stats of the labels and of each block. A commutative group that can be scaled."""
+    """Stats of the labels and of each block, which can be added, subtracted and scaled."""
 
     classes: DirichletStats
     blocks: tuple[Stats, ...]
@@ -101,7 +99,7 @@ class ProductStats(Parts):
         return combine(type(self), itemgetter(classes), self)
 
     def replaced(self, classes: Array, other: Self) -> Self:
-        """Stats in which those of `other` take the place of the given classes'."""
+        """Replace the stats of the given classes by those of `other`."""
 
         def put(array: Array, part: Array) -> Array:
             array = array.copy()
@@ -111,13 +109,13 @@ class ProductStats(Parts):
         return combine(type(self), lambda stats, part: stats.map(put, part), self, other)
 
     def covers(self, part: Self) -> bool:
-        """Whether the rows behind `part` can be among those behind these."""
+        """Whether the rows of `part` can be a subset of the rows of these stats."""
         emptied = self.classes.counts - part.classes.counts <= SLACK * self.classes.counts
         return all(stats.covers(gone, emptied) for stats, gone in zip(self, part, strict=True))
 
 
 class Joint(Parts):
-    """p(x, y), from the class's part and that of every block given the class."""
+    """p(x, y) from the class probabilities and the blocks given the class."""
 
     def __getstate__(self) -> dict[str, Any]:
         return fields_alone(self)
@@ -128,7 +126,7 @@ class Joint(Parts):
 
     @cached_property
     def live(self) -> Array:
-        """Classes of a probability above 0, `(c,)`."""
+        """Classes with a probability above 0, `(c,)`."""
         return self.log_class > -np.inf
 
     @cached_property
@@ -138,9 +136,9 @@ class Joint(Parts):
     def log_joint(
         self, cells: Sequence[Cells], power: Exponents = 1.0, n_jobs: int | None = None
     ) -> Array:
-        """log p(x, y), `(r, f) per block -> (r, c)`, the features counting by their exponents.
+        """log p(x, y) with exponents on features, `(r, f) per block -> (r, c)`.
 
-        A class of probability 0 stays so whatever its features say.
+        A class with prior probability 0 keeps it, whatever the features.
         """
         log_class = self.log_class
         total = np.empty((cells[0].shape[0], len(log_class)))
@@ -153,7 +151,7 @@ class Joint(Parts):
         return total
 
     def with_base(self, joint: Array, cells: Sequence[Cells], power: Exponents = 1.0) -> Array:
-        """log p(x, y) of x itself; a joint may be relative to a density that all classes share."""
+        """Add the log base density that all classes share, so that log p(x, y) is absolute."""
         for block, x, exponent in zip(self.blocks, cells, of_rows(power, cells), strict=True):
             base = block.cell_log_base(x)
             if base is not None:
@@ -164,10 +162,10 @@ class Joint(Parts):
 def tempering_shift(
     blocks: Sequence[Any], cells: Sequence[Cells], power: Exponents
 ) -> Array | float:
-    """Log of what makes E exp(w log p(x | theta)) the predictive to the power w, `(r, c)`.
+    """Log ratio of the predictive to the power w and E p(x | theta)**w, `(r, c)`.
 
-    A score under an exponent is the exponent times the score: sum_j w_j K_j(1) - K_j(w_j) over
-    features, and 0 where all exponents are 1. K is the log moment, see `Belief.log_moment`.
+    This is sum_j w_j K_j(1) - K_j(w_j) over features, as a tempered score is the exponent times the
+    score; it is 0 where all exponents are 1. K is the log moment, see `Belief.log_moment`.
     """
     total: Array | float = 0.0
     for block, x, exponent in zip(blocks, cells, of_rows(power, cells), strict=True):
@@ -177,15 +175,15 @@ def tempering_shift(
 
 
 def features_of(block: Any) -> int:
-    """The number of a block's features."""
+    """The number of features of a block."""
     return int(block.proper.shape[-1])
 
 
 def feature_scores(blocks: Sequence[Any], cells: Sequence[Cells], power: Exponents = 1.0) -> Array:
-    """Scores of rows by feature, those of all blocks end to end, `(r, c, f)`.
+    """Scores of rows by feature, with all blocks end to end, `(r, c, f)`.
 
-    They have the exponent 1, but for words, whose exponent falls with the length of a row: theirs
-    is the part of it that is left.
+    The exponent is 1, except for words whose exponent falls with the length of a row: they have the
+    factor for the length.
     """
     parts = []
     for block, x, exponent in zip(blocks, cells, of_blocks(power, len(blocks)), strict=True):
@@ -207,7 +205,7 @@ class ProductDensity(Joint):
 
 @dataclass(frozen=True, eq=False)
 class Product(Joint):
-    """p(x, y), theta integrated out: beliefs, prior or posterior, about classes and each block."""
+    """p(x, y) with theta integrated out: prior or posterior beliefs about classes and blocks."""
 
     classes: Dirichlet | KnownDie
     blocks: tuple[Belief, ...]
@@ -219,51 +217,53 @@ class Product(Joint):
 
     @property
     def has_atoms(self) -> bool:
-        """Whether the density of a cell may be known, as that of a histogram of a single bin."""
+        """Whether the density of a cell may be known, as for a histogram with a single bin."""
         return any(block.has_atoms for block in self.blocks)
 
     @property
     def closed(self) -> bool:
-        """Whether p(y | x, theta) has a distribution in closed form: independent or two classes."""
+        """Whether the distribution of p(y | x, theta) needs no draws: independent or two
+        classes.
+        """
         return self.independent_classes or bool(self.live.sum() <= 2)
 
     @property
     def may_be_known(self) -> bool:
-        """Whether log-odds may have point masses, where densities and class shares are known."""
+        """Whether log-odds may have point masses, as densities and class probabilities are
+        known.
+        """
         return self.has_atoms and not isinstance(self.classes, Dirichlet)
 
     @property
     def why_drawn(self) -> str:
-        """Reason why the distribution of p(y | x, theta) is drawn where it is."""
+        """Why the distribution of p(y | x, theta) needs draws, if it does."""
         if self.closed:
             return (
-                "class_prior is known, and the Histogram columns may be distributed alike in all "
-                "classes: nothing is unknown then, and the distribution has, or nearly has, point "
-                "masses (a class_prior that is learnt has none)"
+                "class_prior is fixed, and Histogram columns may have the same distribution in all "
+                "classes: the distribution then has, or nearly has, point masses (not with a "
+                "class_prior that is learnt)"
             )
-        return (
-            "classes share parameters that are not known, under shared=True with three or more "
-            "classes"
-        )
+        return "three or more classes share unknown parameters, under shared=True"
 
     def update(self, stats: ProductStats) -> Self:
         return combine(type(self), lambda belief, seen: belief.update(seen), self, stats)
 
     def beside(self, other: Self) -> Self:
-        """Product with entries for all combinations and levels that another one holds."""
+        """Add entries for all combinations and levels of another product."""
         pairs = zip(self.blocks, other.blocks, strict=True)
         return replace(self, blocks=tuple(belief.beside(wider) for belief, wider in pairs))
 
     def log_evidence(self, stats: ProductStats) -> tuple[float, tuple[Array, ...]]:
-        """Log evidence of the labels, and of each feature given them, `(f,)` for each block."""
+        """Log evidence of the labels, and of each feature given the labels, `(f,)` for each
+        block.
+        """
         pairs = zip(self, stats, strict=True)
         labels, *blocks = (belief.log_evidence(seen) for belief, seen in pairs)
         return float(labels), tuple(each.sum(axis=0) for each in blocks)
 
     def estimate(self, kind: str, stats: ProductStats) -> ProductDensity:
-        """Return the parameters plugged in: posterior "mean", mode "map", or "mle".
-
-        No prior enters the "mle".
+        """Return densities at a point estimate: posterior "mean", mode "map", or "mle" without a
+        prior.
         """
         if kind == "mle":
             return combine(ProductDensity, lambda belief, seen: belief.mle(seen), self, stats)
@@ -272,10 +272,10 @@ class Product(Joint):
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """Prior and stats; the posterior is derived from them.
+    """Prior and stats, from which the posterior follows.
 
-    `whole` is whether every weight, and all that was counted, were whole numbers: only then is the
-    evidence that of rows, and two of them can be compared by a Bayes factor.
+    `integer_weights` says that all weights and counts were whole numbers: only then is the evidence
+    a probability of rows, and Bayes factors are valid.
     """
 
     prior: Product
@@ -284,7 +284,7 @@ class Model:
 
     def __post_init__(self) -> None:
         for part in (*self.prior, *self.stats):
-            if part.overflow:  # kept by a prior, which stays while stats grow
+            if part.overflow:  # cached in the prior, which stays while stats grow
                 raise ValueError(part.overflow)
 
     @cached_property
@@ -292,7 +292,7 @@ class Model:
         return self.prior.update(self.stats)
 
     def of_first_blocks(self, number: int) -> Self:
-        """Return the model of the first blocks alone."""
+        """Return the model of the first blocks only."""
         return replace(
             self,
             prior=self.prior.of_first_blocks(number),
@@ -304,18 +304,18 @@ class Model:
 
     @cached_property
     def readers(self) -> dict[str, Joint]:
-        """Cache of what predicts, by kind of estimate, once it is known to be a distribution."""
+        """Cache of predictors by kind of estimate, once they are known to be proper."""
         return {}
 
     def read(self, estimate: str) -> Joint:
-        """Return what predicts: the posterior itself, or its parameters plugged in."""
+        """Return the predictor: the posterior, or densities at a point estimate."""
         if estimate == "predictive":
             return self.posterior
         return self.posterior.estimate(estimate, self.stats)
 
 
 def observe(rows: Rows, classes: int, n_jobs: int | None = None) -> ProductStats:
-    """Stats of labelled rows, which count by their weights."""
+    """Stats of weighted, labelled rows."""
     weight = one_hot(rows.codes, classes, rows.weight)
     seen = tuple(see(x, weight, n_jobs) for see, x in zip(rows.observers, rows.cells, strict=True))
     return ProductStats(DirichletStats(weight.totals()), seen)
@@ -324,7 +324,7 @@ def observe(rows: Rows, classes: int, n_jobs: int | None = None) -> ProductStats
 def normalise(joint: Array, proba: bool, n_jobs: int | None = 1) -> int:
     """Write p(y | x), or its log, in place of log p(x, y), `(r, c)`.
 
-    Return the first row that has none, or -1.
+    Return the first row without a distribution, or -1.
     """
     kernel = numerics.row_kernels.normalise
     if joint.size <= MOST:
@@ -338,9 +338,8 @@ def normalise(joint: Array, proba: bool, n_jobs: int | None = 1) -> int:
 
 
 def normalise_log(joint: Array) -> Array:
-    """log p(y | x) from log p(x, y); log 0 for all classes where a row is impossible under each.
-
-    NaN stays.
+    """log p(y | x) from log p(x, y); log 0 for all classes if a row is impossible under all; NaN
+    stays.
     """
     best = joint.max(axis=1)
     nowhere = ~np.isfinite(best)

@@ -1,7 +1,4 @@
-"""What was learnt about a table's columns: their blocks and levels.
-
-Every later table is read into the same blocks.
-"""
+"""The columns of a table, as learnt: their blocks and levels, into which later tables are read."""
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
@@ -51,10 +48,10 @@ from bayesnb.model.missing import MissingCells, name_flags
 from bayesnb.model.product import Observer, ProductStats
 from bayesnb.numerics.views import EVERY, Coded, Lookup, WordCounts, as_numbers
 
-MAX_NAMED = 8  # columns of a family
-# the first place of links in the order of a table: behind every column; twice that of a covariance
+MAX_NAMED = 8  # columns named for a family
+# place of links in the order of a table, after all columns; flags and the covariance come later
 BEHIND = 1 << 40
-UNKNOWN_CODE = -2  # of a level that was never learnt
+UNKNOWN_CODE = -2  # of a level that was not learnt
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +62,7 @@ class Block:
     names: Sequence[Hashable]
     places: Sequence[int]
     levels: tuple[Levels, ...] = ()  # of each column, for a family with levels
-    # of numbers that are read as codes of levels; learnt once, from the first table
+    # for numbers read as codes of levels; learnt once, from the first table
     grid: Grid | None = None
 
     def __post_init__(self) -> None:
@@ -87,19 +84,15 @@ class Block:
 
     @property
     def keys(self) -> tuple[Any, ...]:
-        """Names of the block's features: its columns, or all of them at once.
-
-        The latter for a family over the whole block.
+        """Names of the features of the block: its columns, or one tuple of all if they are
+        joint.
         """
         names = tuple(self.names)
         return (names,) if self.family.multivariate and len(names) > 1 else names
 
     @property
     def words(self) -> Sequence[Hashable]:
-        """Names of what the block's numbers count or measure.
-
-        These are its columns, or the words of its column of lists.
-        """
+        """Names of the numbers in the block: its columns, or the words of a column of lists."""
         if isinstance(self.family, Linked):
             return self.family.labels
         if isinstance(self.family, Covariance):
@@ -110,10 +103,7 @@ class Block:
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """Number of levels of each column, the reserved one included.
-
-        1 for a column without any.
-        """
+        """Number of levels of each column, including a reserved one; at least 1."""
         if isinstance(self.family, Linked):
             return self.family.pairs.sizes
         if self.grid is not None:
@@ -122,33 +112,33 @@ class Block:
 
     @property
     def word_places(self) -> Sequence[int]:
-        """Places of the `words` in the table."""
+        """Places in the table of the `words`."""
         return [self.places[0]] * self.sizes[0] if self.family.listed else self.places
 
     @property
     def starts(self) -> Sequence[Array]:
-        """Where the levels of each column's grid begin; none where the block has no grid."""
+        """Lower ends of the levels of each column's grid; empty without a grid."""
         grid = self.grid
         return [] if grid is None else np.split(grid.ends[0], grid.bounds[1:-1])
 
     @property
     def repeats(self) -> bool:
-        """Whether it reads columns of other blocks again: for links, or the covariance."""
+        """Whether the block reads columns of other blocks again, as for links or the covariance."""
         return self.family.repeats
 
     @property
     def declares_levels(self) -> bool:
-        """Whether the levels are declared, so that rows to learn from may have others."""
+        """Whether levels are declared, so that training rows may have other ones."""
         return isinstance(self.family.levels, tuple)
 
     @property
     def _reserves(self) -> bool:
-        """Whether one more level of each column holds those that are not known."""
+        """Whether each column has an extra level for unknown ones."""
         return self.family.unseen == "reserve"
 
     @property
     def _unknown(self) -> Array:
-        """Codes of levels that are not known, by column: the reserved one, or -2 for none."""
+        """Code of unknown levels, by column: the reserved level, or -2."""
         codes = [len(levels) if self._reserves else UNKNOWN_CODE for levels in self.levels]
         return np.array(codes, np.int64)
 
@@ -161,7 +151,7 @@ class Block:
         return self.family.observe(x, weight, layout, n_jobs)
 
     def belief(self, stats: Any) -> Belief:
-        """Return the prior, which may take its scale from the stats."""
+        """Return the prior, which may be on the scale of the stats."""
         try:
             return self.family.belief(stats)
         except ValueError as error:
@@ -169,7 +159,7 @@ class Block:
             raise ValueError(f"{what} {list_names(self.names, MAX_NAMED, repr)}: {error}") from None
 
     def is_whole(self, x: Cells) -> bool:
-        """Return whether everything that was counted is a whole number."""
+        """Return whether all counts are whole numbers."""
         is_whole = not self.family.fractional or x.dtype.kind in "iub"
         return is_whole or are_within(Counts(), x, True, 1)
 
@@ -179,10 +169,9 @@ class Block:
         weight: Array | None = None,
         grids: Mapping[int, Grid] = MappingProxyType({}),
     ) -> Self:
-        """Return the block with the levels of this table after those it has.
+        """Return the block with new levels of this table appended, or with a grid if it has none.
 
-        Or with its grid, if it has none: from `grids` by place, if all are there, or learnt from
-        weighted rows.
+        Grids come from `grids`, by place, if all are there, or else are learnt from weighted rows.
         """
         family: Any = self.family
         if family.has_grid and self.grid is None:
@@ -202,10 +191,7 @@ class Block:
         return self.with_levels(tuple(levels))
 
     def _contents(self, table: Table) -> Sequence[Any]:
-        """Return the distinct values or words of each column.
-
-        Of integers, where they begin and end.
-        """
+        """Return the distinct values or words of each column, or the range of integer codes."""
         if self.family.listed:
             return [table.lists(place).words for place in self.places]
         if isinstance(self.family.levels, Codes):
@@ -225,42 +211,39 @@ class Block:
         return (*known, *new, *sorted(set(values) - old - set(new)))
 
     def grids(self) -> Iterator[tuple[int, Grid]]:
-        """Yield the place of each column that is on a grid, and its grid."""
+        """Yield the place and the grid of each column that has one."""
         if self.grid is not None:
             for j, place in enumerate(self.places):
                 yield place, self.grid.only(j)
 
     def united(self, other: Self) -> Self:
-        """Return the block with the levels of two blocks; raise where their grids differ."""
+        """Return the block with the levels of both; raise if their grids differ."""
         if not are_alike(self.grid, other.grid):
             name = self.names[0]
             kind = type(self.family).__name__
             raise ValueError(
-                f"column {name!r}: the cuts of its {kind} are not the same in both parts, as each "
-                "takes them from its first table. Continue one part from the other with "
-                "partial_fit, or declare the cuts for both, as increasing numbers: "
+                f"column {name!r}: the cuts of its {kind} differ between the parts, as each took "
+                "them from its first table. Continue one part from the other with partial_fit, or "
+                "declare the cuts for both, as increasing numbers: "
                 f"families={{{name!r}: {kind}(cuts=[...])}}."
             )
         return self.with_levels(tuple(map(united_levels, self.names, self.levels, other.levels)))
 
     def beginning(self, known: Self) -> Self:
-        """Return the block with another's levels in their places, and its own others after them."""
+        """Return the block with its levels reordered: those of another block first."""
         return self.with_levels(tuple(map(extended, known.levels, self.levels)))
 
     def with_levels(self, levels: tuple[Levels, ...]) -> Self:
-        """Return the block with these levels; the same block, where it has them."""
+        """Return the block with these levels; itself if it already has them."""
         block = replace(self, levels=levels)
         return self if block.levels == self.levels else block
 
     def places_in(self, other: Self) -> Array:
-        """Return the places of the levels of all columns among those of a wider block.
-
-        Levels of all columns lie end to end.
-        """
+        """Return the places of all levels, end to end, among those of a wider block."""
         return places_among(self.levels, other.levels, other.sizes, self._reserves)
 
     def read(self, table: Table) -> Cells:
-        """Return the block's cells; invalid ones raise later, in `check`."""
+        """Return the cells of the block; invalid ones raise later, in `check`."""
         family: Any = self.family
         if family.repeats:
             return family.read_table(table)
@@ -273,18 +256,17 @@ class Block:
         return x if self.grid is None else self.grid.read(x)
 
     def unseen(self, x: Cells, n_jobs: int | None) -> Unseen:
-        """Return unknown levels in cells, and how often each occurs, by column."""
+        """Return the unknown levels in cells and how often each occurs, by column."""
         if not isinstance(x, Coded | WordCounts):
             return {}
         pairs = zip(self.names, x.unknown_levels(n_jobs), strict=True)
         return {name: times for name, times in pairs if times}
 
     def write(self, drawn: Array, rng: Any) -> Array:
-        """Return cells that `read` would read as those drawn, `(r, f)`.
+        """Convert drawn cells to cells that `read` would read as them, `(r, f)`.
 
-        A level without a name becomes a missing cell.
-
-        Words of lists come in a random order, without those that have no name.
+        An unnamed level becomes a missing cell. Words of lists are in random order, without unnamed
+        ones.
         """
         if self.family.listed:
             return sample_word_lists(drawn, self.levels[0], rng)
@@ -304,7 +286,7 @@ class Block:
         return texts
 
     def _describe_column(self, j: int, cells: Array) -> Array:
-        # -1 and -2 are the last names
+        # -1 and -2 index the last two names
         if isinstance(self.family, Linked) or self.family.has_levels:
             return np.array([*self.level_names(j), "unknown", "missing"], object)[cells]
         values, places = np.unique(cells.astype(float), return_inverse=True)
@@ -323,7 +305,7 @@ class Block:
         return [f"{a:.4g}" if a == b else f"{a:.4g} to {b:.4g}" for a, b in ends]
 
     def describe_words(self, x: Cells) -> Array:
-        """Return the words of each row, and how often they occur in it, `(r, k) -> (r, 1)`."""
+        """Return the words of each row with their counts as text, `(r, k) -> (r, 1)`."""
         names = self.words
         entries = sparse.lil_array(x)
         texts = []
@@ -336,14 +318,14 @@ class Block:
         return np.array(texts, object)
 
     def check(self, x: Cells) -> None:
-        """Raise if a cell is bad; asked when the numbers that came of the cells say so."""
-        # on a grid they are checked before they are read
+        """Raise for an invalid cell; called when results computed from the cells are not valid."""
+        # cells on a grid were checked before
         if not self.family.has_levels and self.grid is None:
             check(self.family, self.names, x)
 
 
 def are_alike(a: Any, b: Any) -> bool:
-    """Return whether two values are equal: families, priors, arrays, and containers of those."""
+    """Return whether two values are equal: families, priors, arrays, and containers of them."""
     if a is b:
         return True
     if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
@@ -366,7 +348,7 @@ class Schema:
     columns: Sequence[Hashable]
     blocks: tuple[Block, ...]
     template: TableTemplate  # to be filled with new rows
-    choices: tuple[Choice, ...] = ()  # of families that were chosen among several
+    choices: tuple[Choice, ...] = ()  # of families chosen among candidates
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "columns", compact(self.columns))
@@ -379,71 +361,67 @@ class Schema:
         weight: Array | None = None,
         grids: Mapping[int, Grid] | None = None,
     ) -> Self:
-        """Learn the levels of a table's columns, and grids that are not known.
-
-        Rows count by their weight for grids.
-        """
+        """Learn the levels of the columns of a table, and grids from weighted rows unless given."""
         if not families:
-            raise ValueError("all columns are dropped; at least one needs a family.")
+            raise ValueError("all columns are dropped; at least one must have a family.")
         blocks = [Block.of(family, table, places) for family, places in families]
         learnt = tuple(block.learn(table, weight, grids or {}) for block in blocks)
         return cls(table.columns, learnt, table.template)
 
     def of_part(self, table: Table) -> Self:
-        """Return the schema of another part of the same table.
-
-        Families and grids are these, levels that part's.
+        """Return the schema of another part of the table: same families and grids, its own
+        levels.
         """
         return self.with_blocks([block.with_levels(()) for block in self.blocks]).grown(table)
 
     def grown(self, table: Table) -> Self:
-        """Return the schema that also knows this table's levels."""
+        """Return the schema with the levels of this table added."""
         return self.with_blocks([block.learn(table) for block in self.blocks])
 
     def with_blocks(self, blocks: Sequence[Block]) -> Self:
-        """Return the schema with these blocks; the same schema, where it has them."""
+        """Return the schema with these blocks; itself if it already has them."""
         same = len(blocks) == len(self.blocks) and all(map(is_, blocks, self.blocks))
         return self if same else replace(self, blocks=tuple(blocks))
 
     def _find_family[F: Family](self, kind: type[F]) -> F | None:
-        """Return the family of this kind that reads columns again; None where there is none."""
+        """Return the family of this kind, or None."""
         families = [block.family for block in self.blocks]
         return next((family for family in families if isinstance(family, kind)), None)
 
     @property
     def links(self) -> Linked | None:
-        """The links between columns; None where there are none."""
+        """The links between columns, or None."""
         return self._find_family(Linked)
 
     def with_links(self, links: Linked) -> Self:
-        """Return the schema with links between columns, behind all columns."""
+        """Return the schema with links, after all columns."""
         places = range(BEHIND, BEHIND + len(links.ends))
         return self._with_behind(Block(links, links.keys, places))
 
     @property
     def covariance(self) -> Covariance | None:
-        """Columns once more as one Gaussian; None where that is not used."""
+        """The joint Gaussian of columns, or None."""
         return self._find_family(Covariance)
 
     def with_covariance(self, covariance: Covariance) -> Self:
-        """Return the schema with columns as one Gaussian, behind everything else."""
+        """Return the schema with a joint Gaussian of columns, after everything else."""
         names = [self.columns[place] for place in covariance.columns]
         places = range(3 * BEHIND, 3 * BEHIND + len(names))
         return self._with_behind(Block(covariance, names, places))
 
     @property
     def missing(self) -> MissingCells | None:
-        """Which columns' missing cells are evidence; None where none are."""
+        """The flags of missing cells that are evidence, or None."""
         return self._find_family(MissingCells)
 
     def with_missing(self, missing: MissingCells) -> Self:
-        """Return the schema with flags of missing cells, behind all columns and links."""
+        """Return the schema with flags of missing cells, after columns and links."""
         names = name_flags(self.columns, missing.places)
         places = range(2 * BEHIND, 2 * BEHIND + len(names))
         return self._with_behind(Block(missing, names, places))
 
     def _with_behind(self, block: Block) -> Self:
-        """Return the schema with a block that reads columns again, in place of one of its kind."""
+        """Add a block that reads columns again, or replace the one of its kind."""
         kind = type(block.family)
         blocks = [each for each in self.blocks if not isinstance(each.family, kind)]
         blocks.append(block)
@@ -451,7 +429,7 @@ class Schema:
 
     @property
     def columns_alone(self) -> Self:
-        """The schema without what reads columns again: links, missing cells, the covariance."""
+        """The schema without blocks that read columns again: links, flags, the covariance."""
         return self.with_blocks([block for block in self.blocks if not block.repeats])
 
     def read(self, table: Table) -> list[Cells]:
@@ -460,16 +438,16 @@ class Schema:
 
     @property
     def observers(self) -> list[Observer]:
-        """Functions that make stats of each block's cells."""
+        """The functions that count the cells of each block."""
         return [block.observe for block in self.blocks]
 
     def are_whole(self, cells: Sequence[Cells], weight: Array | None) -> bool:
-        """Return whether all weights, and all numbers in the cells, are whole."""
+        """Return whether all weights and counts are whole numbers."""
         once = weight is None or bool((weight == np.floor(weight)).all())
         return once and all(block.is_whole(x) for block, x in zip(self.blocks, cells, strict=True))
 
     def check_stats(self, cells: Sequence[Cells], stats: ProductStats) -> None:
-        """Raise for cells whose stats no numbers can have, before they are learnt."""
+        """Raise if stats show invalid or extreme cells, before they are learnt."""
         each: Any = zip(self.blocks, cells, stats.blocks, strict=True)
         for block, x, seen in each:
             if block.family.shows_invalid and (columns := seen.invalid_columns()).size:
@@ -477,16 +455,16 @@ class Schema:
                 refuse_extremes(block.names, x, columns)
 
     def check_cells(self, cells: Sequence[Cells]) -> None:
-        """Raise for a bad cell, if there is one."""
+        """Raise if a cell is invalid."""
         for block, x in zip(self.blocks, cells, strict=True):
             block.check(x)
 
     def warn_unseen(
         self, cells: Sequence[Cells], n_jobs: int | None, *, learnt: bool = False
     ) -> None:
-        """Warn once of all levels that the model does not know, or raise.
+        """Warn once of all unknown levels, or raise.
 
-        Rows just learnt lack declared ones alone.
+        In rows just learnt, levels can be unknown only if levels are declared.
         """
         ignored: Unseen = {}
         for block, x in zip(self.blocks, cells, strict=True):
@@ -507,7 +485,7 @@ class Schema:
     def refuse_unseen(self, cells: Sequence[Cells], n_jobs: int | None) -> None:
         """Raise for levels that cannot have been learnt.
 
-        Where they are declared, others were left out or reserved.
+        If levels are declared, others may have been dropped or reserved.
         """
         for block, x in zip(self.blocks, cells, strict=True):
             may_be_there = block.declares_levels and block.family.unseen != "error"
@@ -516,7 +494,7 @@ class Schema:
 
     @property
     def keys(self) -> list[tuple[Hashable, int, int]]:
-        """Name of every feature, its block and its place there, in the table's order."""
+        """Name, block, and place in the block of every feature, in the order of the table."""
         features = [
             (key, b, f) for b, block in enumerate(self.blocks) for f, key in enumerate(block.keys)
         ]
@@ -524,14 +502,14 @@ class Schema:
 
     @property
     def families(self) -> dict[Hashable, Family]:
-        """Family of each column, in the table's order."""
+        """Family of each column, in the order of the table."""
         blocks = self.columns_alone.blocks
         family = {name: block.family for block in blocks for name in block.names}
         return {name: family[name] for name in self.columns if name in family}
 
     @property
     def reading(self) -> str:
-        """Which columns are of which family, in words: "gaussian: a, b; categorical: c"."""
+        """The columns of each family in words: "gaussian: a, b; categorical: c"."""
         names: dict[str, list[str]] = {}
         for key, family in self.declared.items():
             names.setdefault(family.option, []).append(str(key))
@@ -539,10 +517,7 @@ class Schema:
 
     @property
     def declared(self) -> dict[Hashable, Family]:
-        """Family of each column or, by their names, of columns that are modelled jointly.
-
-        Words stay apart.
-        """
+        """Family of each column, or of the names of a joint block; words are listed one by one."""
         entries = {}
         for block in self.columns_alone.blocks:
             keys = block.names if block.family.words else block.keys

@@ -1,12 +1,12 @@
-"""Stats of rows under the names of labels and levels, so that parts of a table add up.
+"""Stats of rows with the names of labels and levels, so that parts of a table can be added.
 
-    shard of (rows + more rows) = shard of rows + shard of more rows
-    shard of rows = the sum - shard of more rows
+shard of (rows + more rows) = shard of rows + shard of more rows shard of rows = the sum - shard of
+more rows
 
 Parts may have different classes and levels. Their sum has those of both, sorted as if all rows had
-been seen at once; where one part's are the beginning of the other's, as declared levels are, their
-order stays. Rows that were never learnt cannot be subtracted: that is noticed where something would
-fall below zero, or where what stays is of no rows that there can be.
+been seen at once; if the levels of one part begin with those of the other, as with declared levels,
+their order is kept. Subtracting rows that were never learnt is an error where it can be detected: a
+count would be negative, or no rows could have the remaining stats.
 """
 
 from collections.abc import Iterable
@@ -28,17 +28,17 @@ from bayesnb.model.schema import Block, Schema, are_alike
 
 MAX_COLUMNS_LISTED = 20
 ADVICE = (
-    "So these rows were not learnt, or were forgotten before. Give rows with the labels and "
-    "weights with which they were learnt. Nothing was forgotten."
+    "So these rows were not learnt, or already forgotten. Give rows with the labels and weights "
+    "with which they were learnt. Nothing was forgotten."
 )
 
 
 @dataclass(frozen=True, eq=False)
 class Shard:
-    """Statistics of a part of the rows, with the labels, columns and levels that they are about.
+    """Statistics of a part of the rows, with their labels, columns and levels.
 
-    ``bayesnb.scale.shard`` makes one. Shards add up, ``a + b``, and labels and levels are united by
-    name.
+    ``bayesnb.scale.shard`` makes one. Shards can be added, ``a + b``; labels and levels are matched
+    by name.
 
     Parameters
     ----------
@@ -49,9 +49,9 @@ class Shard:
     stats : ProductStats
         Sufficient statistics of the rows.
     integer_weights : bool, default=True
-        Whether every weight, and all that was counted, were whole numbers.
+        Whether all weights and counts were whole numbers.
     kept : KeptRows or None, default=None
-        Rows that stay where exponents are to be found by them.
+        A sample of rows, if exponents are to be estimated.
 
     See Also
     --------
@@ -95,14 +95,14 @@ class Shard:
         return type(self)(classes, schema, one.stats + two.stats, is_whole, kept)
 
     def followed_by(self, later: Self) -> Self:
-        """Sum in which levels keep their places, and those that `later` adds come after them."""
+        """Sum in which levels keep their places, followed by new ones from `later`."""
         both = unite_schemas(self.schema, later.schema)
         pairs = zip(self.schema.blocks, both.blocks, strict=True)
         grown = later.schema.with_blocks([block.beginning(first) for first, block in pairs])
         return self + replace(later.laid_out(later.classes, grown), kept=None)
 
     def laid_out(self, classes: Array, schema: Schema) -> Self:
-        """Shard of the same rows among more classes and levels."""
+        """Extend to more classes and levels."""
         if classes is self.classes and schema is self.schema:
             return self
         places = np.searchsorted(classes, self.classes)
@@ -121,7 +121,7 @@ class Shard:
 
 
 def add_shards(shards: Iterable[Shard | None]) -> Shard | None:
-    """Sum of shards, one after the other; None if there are none."""
+    """Sum of shards, in order; None if there are none."""
     total: Shard | None = None
     for part in shards:
         total = part if total is None else total if part is None else total + part
@@ -129,7 +129,7 @@ def add_shards(shards: Iterable[Shard | None]) -> Shard | None:
 
 
 def unite_schemas(a: Schema, b: Schema) -> Schema:
-    """Schema with the levels of both; raise where they are not about the same columns."""
+    """Schema with the levels of both; raise if the columns differ."""
     if a is b:
         return a
     if a.columns != b.columns:
@@ -142,7 +142,7 @@ def unite_schemas(a: Schema, b: Schema) -> Schema:
         raise ValueError(
             "the columns of two parts differ: "
             f"{f'only one of them has {names}' if alone else 'their order differs'}. Give both the "
-            "same columns, in one order."
+            "same columns in the same order."
         )
     pairs = list(zip(a.blocks, b.blocks, strict=False))
     same = all(one.names == two.names and are_alike(one.family, two.family) for one, two in pairs)
@@ -152,7 +152,7 @@ def unite_schemas(a: Schema, b: Schema) -> Schema:
 
 
 def _name_difference(a: Schema, b: Schema) -> str:
-    """Return a message that names a column whose family is not the same in both parts."""
+    """Return a message that names a column whose family differs between the parts."""
     for name in a.columns:
         one, two = (schema.families.get(name, "dropped") for schema in (a, b))
         if not are_alike(one, two):
@@ -162,9 +162,9 @@ def _name_difference(a: Schema, b: Schema) -> str:
             )
     if not are_alike((a.links, a.missing, a.covariance), (b.links, b.missing, b.covariance)):
         return (
-            "the links between columns, their covariance, or flags of missing cells are not the "
-            "same in both parts, as each part finds them in its first table. Continue one part "
-            "from the other with partial_fit, or fit both with dependence=None and missing='omit'."
+            "the links between columns, their covariance, or flags of missing cells differ between "
+            "the parts, as each part finds them in its first table. Continue one part from the "
+            "other with partial_fit, or fit both with dependence=None and missing='omit'."
         )
     return "the blocks of columns differ between the parts: declare the same `families` for both."
 
@@ -174,7 +174,7 @@ def model_of(
 ) -> Model:
     """Return the model of all rows of a shard.
 
-    A prior that was there before stays, with room for what is new.
+    A previous prior is kept, and extended to new classes and levels.
     """
     pairs = zip(shard.schema.blocks, shard.stats.blocks, strict=True)
     if before is None:
@@ -188,10 +188,10 @@ def model_of(
 
 
 def widen(old: Block, belief: Belief, block: Block, stats: Stats, classes: int) -> Belief:
-    """Return the prior of a block that may have new classes or levels.
+    """Extend the prior of a block to new classes or levels.
 
-    One that took its scale from the first rows keeps it; one of levels is the declared one for all
-    of them.
+    A prior on the scale of the first rows stays; a prior over levels is the declared one for all
+    levels.
     """
     is_wide = len(belief) == classes
     if is_wide and old.levels == block.levels:
@@ -204,12 +204,10 @@ def widen(old: Block, belief: Belief, block: Block, stats: Stats, classes: int) 
 
 
 def subtract_rows(shard: Shard, gone: Shard, rows: int) -> Shard:
-    """Subtract the stats of rows that are to be forgotten.
+    """Subtract the stats of rows to forget; raise if they cannot have been learnt.
 
-    Raise if they cannot be among those that were learnt.
-
-    `gone` has the shard's classes and levels. Whole weights are subtracted exactly; sums of others
-    are rounded, the more so the more rows they are of.
+    `gone` has the classes and levels of the shard. Whole weights are subtracted exactly; sums of
+    other weights have rounding errors, which grow with the number of rows.
     """
     touched = np.flatnonzero(gone.stats.classes.counts)
     before = shard.stats[touched]
@@ -223,8 +221,8 @@ def subtract_rows(shard: Shard, gone: Shard, rows: int) -> Shard:
     if invalid.any():
         c = int(invalid.argmax())
         raise ValueError(
-            f"class {labels[c]!r}: {part.classes.counts[c]:.12g} rows, by weight, would go, and it "
-            f"has {counts[c]:.12g}. {ADVICE}"
+            f"class {labels[c]!r}: {part.classes.counts[c]:.12g} rows, by weight, would be "
+            f"forgotten, but it has {counts[c]:.12g}. {ADVICE}"
         )
     blocks = []
     each: Any = zip(shard.schema.blocks, before.blocks, part.blocks, strict=True)
@@ -238,10 +236,10 @@ def subtract_rows(shard: Shard, gone: Shard, rows: int) -> Shard:
             c, column = np.argwhere(missing)[0].tolist()
             if isinstance(stats, TableStats):  # the levels of all columns, end to end
                 column = stats.levels.columns[column]
-            what = "cells would go that were not learnt there"
+            what = "cells would be forgotten that were not learnt there"
         elif crowded.any():
             c, column = np.argwhere(crowded)[0].tolist()
-            what = f"{rest.cells[c, column]:.12g} cells would stay, of {stay[c]:.12g} rows"
+            what = f"{rest.cells[c, column]:.12g} cells would be left in {stay[c]:.12g} rows"
         else:
             continue
         is_one = block.family.combined or block.family.listed

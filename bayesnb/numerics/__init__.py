@@ -1,12 +1,10 @@
-"""Special functions, threads, views of cells, and compiled inner loops: arrays in, arrays out, no
-policy.
+"""Special functions, threads, views of cells, and compiled inner loops: arrays in, arrays out.
 
-A kernel has a definition in NumPy beside it, which runs where the work is small. What scores or
-counts cells is defined in its family too, as a formula (`defined`, `defined_score`), with which the
-tests compare both. Arguments are bare arrays and numbers, always positional, so there are more of
-them than elsewhere. A kernel holds no lock and writes only to the arrays that it is given for that.
-Each module here is imported when it is first asked for, and Numba when the first kernel is
-compiled; compiled code is kept on disk where a folder can be written.
+Each kernel has a NumPy definition next to it, which runs where there is little work. Kernels that
+score or count cells are also defined in their family, as formulas (`defined`, `defined_score`);
+tests compare the two. Arguments are plain arrays and numbers, always positional. A kernel holds no
+lock, and writes only to its output arrays. Modules are imported on first use, and Numba when the
+first kernel is compiled; compiled code is cached on disk where possible.
 """
 
 from importlib import import_module

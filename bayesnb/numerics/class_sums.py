@@ -2,9 +2,9 @@
 
 With E ~ Exp(1) independent of the scores, T_k = log E - U_k exceeds v with probability S_k(v) = E
 exp(-exp(v + U_k)). Given the scores, log E - W exceeds v with probability exp(-exp(v) sum
-exp(U_k)), so over scores that are independent it does with the product of the S_k: a sum over v
-alone does what would need as many dimensions as classes, and cumulants of W are those of log E less
-those of log E - W, times (-1)**n. Each S_k is a sum over a normal's z, the score being its
+exp(U_k)); averaged over independent scores, this is the product of the S_k. So one sum over v
+replaces an integral with one dimension per class. The cumulants of W are those of log E minus those
+of log E - W, times (-1)**n. Each S_k is a sum over a standard normal z, with scores by their
 Cornish-Fisher expansion.
 """
 
@@ -14,31 +14,33 @@ from bayesnb.numerics.compilation import Array, compiled
 from bayesnb.numerics.cornish_fisher import expand, of_like_length, polynomials, squared_bends
 from bayesnb.numerics.elementary import exp
 
-# of v: the transform of log E decays like exp(-pi t / 2), so sums are exact to exp(-pi**2 / STEP) =
-# 2e-11
+# step of v: the transform of log E decays like exp(-pi t / 2), so sums are exact to
+# exp(-pi**2 / STEP) = 2e-11
 STEP = 0.4
-LEFT = 36.0  # of v, left of the largest score: 1 - S is exp(-36) = 2e-16 there
-RIGHT = 3.7  # of v, right of the end of all classes but one: P(log E > 3.7) = 3e-18
-REACH = 6.5  # of z: what is beyond has probability 8e-11
+LEFT = 36.0  # range of v left of the largest score: 1 - S is exp(-36) = 2e-16 there
+RIGHT = 3.7  # range of v right of the end of all classes but one: P(log E > 3.7) = 3e-18
+REACH = 6.5  # range of z; the tails have probability 8e-11
 # Cumulants of log E: polygamma functions at 1, of orders 0 to 3.
 LOG_EXPONENTIAL = (-0.5772156649015329, 1.6449340668482264, -2.4041138063191885, 6.493939402266829)
 TINY = 1e-290  # least survival that is divided by: its logarithm and its inverse are normal doubles
-# standard deviation and bend from which four cumulants are no score: the row is marked as crude
+# standard deviation and bend above which four cumulants do not describe a score: the row is marked
+# as crude
 WIDE = 20.0
 WILD = 1.2
-# variance up to which two active classes are worth a sum for the sake of hopeless ones; its length
-# grows
+# variance up to which, with two active classes, the sum is computed for the negligible ones; its
+# length grows with the variance
 CHEAP = 9.0
-# standard deviation below which W is linear in the scores but for its mean; below, sums lose digits
+# standard deviation below which W is linear in the scores except for its mean; sums would lose
+# digits there
 NARROW = 0.02
-SCORES = 200  # at once, whose grids stay in a core's cache, and nodes of scores
+SCORES = 200  # scores at once, whose grids fit in a core's cache, and nodes of scores
 NODES = 1 << 15
-LITTLE = 1_500  # scores in all: a definition takes some 40 milliseconds, the compiler a second
-# places of v whose exp(v) is one factor times powers of exp(STEP), the last of which is 1e11: y
-# that was below the doubles at first would stay 0 if it were multiplied for ever
+LITTLE = 1_500  # scores: the definition takes about 40 milliseconds, the compiler a second
+# points of v for which exp(v) is one factor times powers of exp(STEP), up to 1e11; then y is
+# computed anew, as a y that underflowed would stay 0
 AFRESH = 64
-LOG_DEAD = 6.7  # of y, from which exp(-y) is 0 as a double
-# of y, up to which exp(-y) is 1 - y + y**2 / 2 - y**3 / 6: the next term is below 5e-18
+LOG_DEAD = 6.7  # log y above which exp(-y) is 0 as a double
+# log y up to which exp(-y) is 1 - y + y**2 / 2 - y**3 / 6: the next term is below 5e-18
 LOG_SMALL = -9.2
 
 
@@ -47,10 +49,11 @@ def cumulants_of_others(
 ) -> tuple[Array, Array, Array, Array]:
     """Cumulants of W_c, `(4, r, c), (4, r, c), (r, c), (r, c) -> 2 of (4, r, c), (r, c), (r,)`.
 
-    The second are those once one of the classes but c has seen the row, the third is the expected
-    probability before any has, NaN where it is not known. Only active classes count. Where scores
-    are too wild for their expansions, W_c is taken for the score of the most probable class but c;
-    the last is what approximations here add to errors of quantiles, infinite for that one.
+    Returns the cumulants; those after one of the classes other than c has seen the row; the
+    expected probability before that, NaN where unknown; and what approximations add to the errors
+    of quantiles. Only active classes count. Where scores are too irregular for their expansions,
+    W_c is replaced by the score of the most probable class other than c, and that error is
+    infinite.
     """
     few = active.sum(axis=1)
     widest = np.where(active, alone[1], 0.0).max(axis=1, initial=0.0)
@@ -59,7 +62,7 @@ def cumulants_of_others(
         for cumulants in (alone, seen):
             good &= (cumulants[1] < WIDE * WIDE) & (squared_bends(cumulants) < WILD * WILD)
     narrow = (few > 2) & (widest < NARROW * NARROW)
-    # Of two classes, only hopeless ones need W.
+    # With two active classes, only the negligible ones need W.
     wild = ~narrow & ((active & ~good).any(axis=1) | ((few == 2) & (widest > CHEAP)))
     crude = np.where(narrow & (widest > 1e-5), 0.1 * widest, 0.0)
     crude[wild & (few > 2)] = np.inf
@@ -86,7 +89,7 @@ def cumulants_of_others(
 
 
 def best_of_others(share: Array, active: Array) -> Array:
-    """Place of the most probable class; for that class, of the first active one beside it.
+    """Index of the most probable class; for that class itself, of the first other active one.
 
     Shapes: `2 of (r, c) -> (r, c)`.
     """
@@ -100,8 +103,8 @@ def best_of_others(share: Array, active: Array) -> Array:
 def linear_others(alone: Array, seen: Array, share: Array, among: Array) -> tuple[Array, Array]:
     """Cumulants of log sums over some classes whose scores hardly vary, `-> 2 of (4, r)`.
 
-    Such a sum is linear in the scores but for its mean: with q the softmax of the mean scores,
-    W = W(means) + sum q_k dU_k + sum q_k (1 - q_k) dU_k**2 / 2 on average.
+    The sum is linear in the scores except for its mean: with q the softmax of the mean scores, W =
+    W(means) + sum q_k dU_k + sum q_k (1 - q_k) dU_k**2 / 2 on average.
     """
     level = np.where(among, alone[0], -np.inf)
     log_total = np.logaddexp.reduce(level, axis=1)
@@ -123,14 +126,14 @@ def linear_others(alone: Array, seen: Array, share: Array, among: Array) -> tupl
 def sums_over_grids(
     alone: Array, seen: Array, share: Array, active: Array, scores: int
 ) -> tuple[Array, Array, Array]:
-    """Cumulants of W_c of rows, alone and once seen, and mean probabilities.
+    """Cumulants of W_c of rows, before and after an update by the row, and mean probabilities.
 
     Shapes: `-> 2 of (4, r, c), (r, c)`.
 
-    log of the product of survivals, its slope, and its change once a class has seen the row are
-    summed over all classes, and class c's part is taken out again. The most probable class is kept
-    out of the sums for changes: beside it, smaller ones would be lost to rounding. There are so
-    many scores in all.
+    The log of the product of survivals, its slope, and its change when a class sees the row are
+    summed over all classes, then class c's part is subtracted. Sums for the changes keep the most
+    probable class apart, as rounding would otherwise lose the smaller ones. `scores` is the total
+    number of scores.
     """
     both = np.stack([alone, seen], axis=1)
     z = 0.5 * np.arange(14).reshape(-1, 1, 1, 1)
@@ -146,7 +149,7 @@ def sums_over_grids(
     starts = np.broadcast_to(first[:, None], both.shape[1:])
     survival[which], density[which] = gumbels(both[:, which], starts[which], shape[-1], scores)
 
-    # of a class that does not count, the survival is 1 everywhere
+    # the survival of an inactive class is 1 everywhere
     alive = np.maximum(survival[0], TINY)
     logs = np.log(alive)
     hazard = density[0] / alive
@@ -163,7 +166,7 @@ def sums_over_grids(
 
 
 def sum_of_others(part: Array, best: tuple[Array, Array]) -> Array:
-    """Sum over all classes but one, for each of them, `(r, c, g)`; the best one is kept apart."""
+    """Sum over all other classes, for each class, `(r, c, g)`; the best one is kept apart."""
     largest = part[best]
     others = part.copy()
     others[best] = 0.0
@@ -174,13 +177,13 @@ def sum_of_others(part: Array, best: tuple[Array, Array]) -> Array:
 
 
 def gumbels(cumulants: Array, first: Array, size: int, scores: int) -> tuple[Array, Array]:
-    """P(log E - U > v) and densities at v = first + g STEP, of scores U.
+    """P(log E - U > v) and densities at v = first + g STEP, for scores U.
 
     Shapes: `(4, n), (n,) -> 2 of (n, size)`.
     """
     survival, density = np.zeros((2, len(first), size))
     parts = polynomials(cumulants)
-    # of z: exact to exp(-pi**2 / (spread * step)), 5e-5
+    # step of z: exact to exp(-pi**2 / (spread * step)), 5e-5
     step = np.where(parts[1] < 2, 0.5, 1.0 / np.maximum(parts[1], 2))
     half = (REACH / step).astype(int)
     for some in of_like_length(2 * half + 1, NODES):
@@ -196,8 +199,8 @@ def gumbels(cumulants: Array, first: Array, size: int, scores: int) -> tuple[Arr
 def sums_over_nodes(log_y: Array, weight: Array, size: int, scores: int) -> tuple[Array, Array]:
     """Means of exp(-y) and of y exp(-y) over weighted nodes, `(n, k), (n, k) -> 2 of (n, size)`.
 
-    y is exp(log_y) at the first place, and grows by exp(STEP) from place to place. Where it is
-    small for all nodes, exp(-y) is its series in three moments of y.
+    y is exp(log_y) at the first point, and grows by exp(STEP) from point to point. Where it is
+    small for all nodes, exp(-y) is a series in three moments of y.
     """
     most = log_y.max(axis=1, keepdims=True)
     part = np.exp(log_y - most)
@@ -218,7 +221,7 @@ def sums_over_nodes(log_y: Array, weight: Array, size: int, scores: int) -> tupl
 def add_later(
     log_y: Array, weight: Array, early: Array, survival: Array, density: Array, scores: int
 ) -> None:
-    """Add the nodes' parts from the places `early` on, `(n,)`: some 40 until all are 0."""
+    """Add the terms of nodes from the points `early` on, `(n,)`: about 40 until all are 0."""
     grow = np.empty(AFRESH)
     for g in range(AFRESH):
         grow[g] = np.exp(STEP * g)
@@ -232,7 +235,7 @@ def add_later(
                 if log_first < LOG_DEAD:
                     y = np.exp(log_first)
                     for g in range(len(alive)):
-                        part = min(y * grow[g], 709.0)  # of which `exp` makes 0
+                        part = min(y * grow[g], 709.0)  # exp(-709) is 0 here
                         died = w * exp(-part)
                         alive[g] += died
                         dying[g] += died * part
@@ -253,7 +256,7 @@ def add_later_by_definition(
 def cumulants_from_densities(density: Array, first: Array) -> Array:
     """Four cumulants of W from densities of log E - W on a grid, `(r, c, g), (r,) -> (4, r, c)`.
 
-    The scale of a density does not matter.
+    Densities need not be normalised.
     """
     v = STEP * np.arange(density.shape[2])
     total = density.sum(axis=2)

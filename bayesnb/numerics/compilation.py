@@ -1,17 +1,16 @@
-"""Kernels: what runs where there is little to do, how the rest is compiled, and where the result is
-kept.
+"""Kernels: when they run, how they are compiled, and where the machine code is cached.
 
-A kernel has two forms: loops, which are compiled, and a definition in NumPy, which needs no
-compiler. The definition runs where the arguments are small, so that a first answer on a small table
-takes no seconds of compilation. The arguments alone decide it, in nearly all kernels by their
-sizes, and never what has been compiled before: the digits are the same on every day. A service that
-answers row after row for weeks may `always_compile`.
+A kernel has two forms: loops, which are compiled, and a definition in NumPy. The definition runs
+where the arguments are small, so that a first result on a small table does not wait seconds for the
+compiler. Only the arguments decide which form runs, in nearly all kernels by their sizes, and never
+what was compiled before: results are reproducible to the last digit. A long-running service that
+scores row after row can call `always_compile`.
 
-Machine code is run unseen: code of another signature reads its arguments as what they are not
-(integers as floats), and no error follows. Numba's cache trusts an index file, which two processes
-that compile at once can leave with entries that name each other's code, and it dates a kernel by
-its module alone, though the code of kernels of other modules is compiled into it. So here each
-signature, processor and state of all sources has files of its own.
+Machine code is not checked when it runs: code for another signature would misread its arguments
+(integers as floats) without an error. Numba's cache trusts an index file, in which two processes
+that compile at once can leave entries for each other's code. It also dates a kernel by its own
+module, although code from other modules is compiled into it. So here each signature, processor and
+state of all sources has its own files.
 """
 
 import sys
@@ -28,21 +27,21 @@ import numpy as np
 Array = np.ndarray
 Csr = tuple[Array, Array, Array]  # data, indices and indptr of compressed rows
 
-# No "reassoc": a sum keeps the order in which it is written, so that its digits do not depend on
-# the machine, and the corrections of `rounded_away`, which are 0 in exact arithmetic, are not
-# simplified away.
+# No "reassoc": sums keep their written order, so that digits do not depend on the machine, and the
+# corrections of `rounded_away`, which are 0 in exact arithmetic, are not optimised away.
 OPTIONS: dict[str, Any] = {
     "nogil": True, "error_model": "numpy", "fastmath": {"contract", "nsz"},
     "no_cfunc_wrapper": True,
 }  # fmt: skip
-# numbers: on fewer the definitions take at most a few milliseconds longer than compiled code
+# numbers in all arguments; with fewer, definitions are at most a few milliseconds slower
 LITTLE = 1 << 14
 
 
 def digest_of_sources() -> str:
-    """Digest of all files of kernels, as a kernel holds the code of those that it calls.
+    """Digest of all kernel sources, as a kernel contains the code of those that it calls.
 
-    And of Python and NumPy, whose objects the code takes apart by their layout in memory.
+    It covers the versions of Python and NumPy too, as the code depends on the memory layout of
+    their objects.
     """
     sources = [path.read_bytes() for path in sorted(Path(__file__).parent.glob("*.py"))]
     versions = f"{sys.version} {np.__version__}".encode()
@@ -50,17 +49,15 @@ def digest_of_sources() -> str:
 
 
 SOURCES = digest_of_sources()
-ONE_AT_A_TIME = RLock()  # as threads would each compile the same
+ONE_AT_A_TIME = RLock()  # else several threads would compile the same kernel
 
 
 class Kernel:
-    """Loops that are compiled when they are first needed, and their definition in NumPy for small
-    arguments.
-    """
+    """Loops that are compiled on first use, and a NumPy definition for small arguments."""
 
     __name__: str
     __module__: str
-    always: ClassVar[bool] = False  # whether small arguments go to the loops too
+    always: ClassVar[bool] = False  # whether to use the loops for small arguments too
 
     def __init__(self, loops: Callable[..., Any], inline: bool = False) -> None:
         update_wrapper(self, loops)
@@ -71,8 +68,8 @@ class Kernel:
     def defined(
         self, little: int = LITTLE, work: Callable[..., int] | None = None
     ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-        """Let a function of the same arguments do what is little work: by their numbers in all, or
-        as `work` counts.
+        """Register a NumPy definition for little work, measured by the size of the arguments or by
+        `work`.
         """
 
         def define(definition: Callable[..., Any]) -> Callable[..., Any]:
@@ -87,20 +84,20 @@ class Kernel:
         return self.machine_code(*args)
 
     def __reduce__(self) -> str:
-        return self.loops.__qualname__  # a copy or another process has the kernel of that name
+        return self.loops.__qualname__  # copies and other processes look the kernel up by name
 
     @cached_property
     def machine_code(self) -> Any:
-        """What Numba makes of the loops: compiled, or read from disk, at the first call with
-        arguments of each type.
+        """Numba's version of the loops, compiled or read from disk at the first call with arguments
+        of each type.
         """
         with ONE_AT_A_TIME:
             return vars(self).get("machine_code") or machine_code_of(self.loops)
 
     @cached_property
     def code_within_others(self) -> Any:
-        """The loops as part of other kernels, without what lets Python call them, a third of the
-        time of compiling.
+        """The loops for use in other kernels, without the Python wrapper, which takes a third of
+        the compile time.
         """
         from numba import njit
 
@@ -111,9 +108,9 @@ class Kernel:
 def always_compile(on: bool = True) -> None:
     """Use compiled code for small work too, in this process.
 
-    Small work is done by NumPy: nothing has to be compiled, and an answer takes some 20
-    microseconds longer. A service that answers row after row is better off with compiled code. Its
-    first call of each kind then takes seconds, unless the code is on disk from an earlier process.
+    By default NumPy does small work: nothing has to be compiled, and a call takes about 20
+    microseconds longer. A service that scores row after row is faster with compiled code. Its first
+    call of each kind then takes seconds, unless an earlier process left the code on disk.
 
     Parameters
     ----------
@@ -122,11 +119,11 @@ def always_compile(on: bool = True) -> None:
 
     See Also
     --------
-    bayesnb.Live : A model that learns while other threads ask it.
+    bayesnb.Live : A model that learns while other threads predict.
 
     Notes
     -----
-    Probabilities agree to 1e-13 or so.
+    Probabilities agree to about 1e-13.
 
     Examples
     --------
@@ -145,45 +142,40 @@ def compiled(loops: Callable[..., Any]) -> Kernel:
 def inlined(loops: Callable[..., Any]) -> Kernel:
     """Make a kernel whose code is copied into the kernels that call it.
 
-    For a few lines that are called cell by cell. A call passes each array as seven numbers, in
-    memory, and what is done with a cell takes less time than that. LLVM copies small kernels
-    unasked where the vectors are long, but not where they are short, and the code gets longer.
+    This is for a few lines that are called cell by cell. A call passes each array as seven numbers
+    in memory, which takes longer than the work on one cell. LLVM inlines small kernels by itself
+    only where vectors are long.
     """
     return Kernel(loops, inline=True)
 
 
 def machine_code_of(loops: Callable[..., Any]) -> Any:
-    """Let Numba compile loops at their first call, and keep the code on disk where a cache folder
-    can be written.
-    """
+    """Let Numba compile loops at their first call, and cache the code on disk where possible."""
     from numba import njit
 
     let_kernels_call_kernels()
     code = njit(**OPTIONS)(loops)
-    # no folder, or a version of Numba that keeps code in another way: it works without
+    # without a folder, or with another version of Numba, there is no cache
     with suppress(Exception):
         code._cache = cache_type()(loops)
     return code
 
 
 def size_of(*args: Any) -> int:
-    """Return how many numbers the arrays among the arguments hold.
-
-    Compressed rows count for what is in these rows.
-    """
+    """Return the total size of the arrays among the arguments; of CSR, of the given rows only."""
     size = 0
     for each in args:
         if isinstance(each, np.ndarray):
             size += each.size
         elif isinstance(each, tuple):
-            data, _, starts = each  # Csr, of which rows may be given by their starts alone
+            data, _, starts = each  # Csr; the starts select rows
             size += 2 * int(starts[-1] - starts[0]) + starts.size if len(starts) else data.size
     return size
 
 
 @cache
 def let_kernels_call_kernels() -> None:
-    """Tell Numba that a kernel which it meets in another one's loops is a compiled function."""
+    """Tell Numba that a kernel called in the loops of another is a compiled function."""
     from numba.core import types
     from numba.extending import typeof_impl
 
@@ -192,17 +184,17 @@ def let_kernels_call_kernels() -> None:
 
 @cache
 def cache_type() -> Any:
-    """Return the type of caches of machine code on disk, once Numba is loaded.
+    """Return the class of disk caches of machine code, once Numba is loaded.
 
-    A folder that is missing, full or read-only, or a damaged file, is as good as none: the kernel
-    is compiled. A cache may not fail a fit, which is why its errors are suppressed.
+    If a folder is missing, full or read-only, or a file damaged, the kernel is compiled. Errors are
+    suppressed, as a cache must not make a fit fail.
     """
     from numba.core.caching import FunctionCache, IndexDataCacheFile
 
     class KernelCache(FunctionCache):
         """Numba's cache of one kernel, with separate files for each signature and processor.
 
-        Machines can share a home directory, and an instruction that is not there ends the process.
+        Machines can share a home directory, and an unknown instruction would crash the process.
         """
 
         def load_overload(self, signature: Any, context: Any) -> Any:
@@ -213,7 +205,7 @@ def cache_type() -> Any:
             return None
 
         def save_overload(self, signature: Any, data: Any) -> None:
-            """Keep compiled code, unless the sources have changed since this process read them."""
+            """Save compiled code, unless the sources have changed since this process read them."""
             with suppress(Exception):
                 if digest_of_sources() == SOURCES:
                     self._cache_file = self._file_of(signature, data.codegen)

@@ -3,18 +3,19 @@
     x(z) = mean + sd [z + (z**2 - 1) skew / 6 + (z**3 - 3 z) kurtosis / 24 - (2 z**3 - 5 z) skew**2
     / 36]
 
-is the quantile where a standard normal's is z: Cornish and Fisher (1938), Moments and cumulants in
-the specification of distributions. A row's log-odds are a class's score minus that of the other
-classes. Once the row itself is evidence about the parameters, their distribution is a mixture of
-two: in one the class has also seen the row, in the other one of the other classes has.
+is the quantile that corresponds to the standard normal quantile z: Cornish and Fisher (1938),
+Moments and cumulants in the specification of distributions. The log-odds of a row are the score of
+a class minus that of the other classes. As the row itself is evidence about the parameters, their
+distribution is a mixture of two: in one the class has also seen the row, in the other one of the
+other classes has.
 
-`bends` measure how far from normal distributions are: the larger of |skewness| and the root of half
-the excess kurtosis, which are of the same size for a Gamma variate's logarithm. Quantiles from
-cumulants are wrong by at most EXPANDED * bend**2 on the probability scale, for a bend up to 1;
-those of a mixture of two normals by at most MIXED * w (1 - w) gap**5, the gap in standard
-deviations. Both are empirical envelopes, not theorems: the first of the ends of 95% intervals under
-3,000 random models of all families. For larger bends the expansion need not even be monotone.
-Callers invert the characteristic function wherever the bound is above their tolerance.
+The `bend` of a distribution measures its departure from normality: the larger of |skewness| and the
+root of half the excess kurtosis, which are of similar size for the log of a Gamma variate.
+Quantiles from cumulants are off by at most EXPANDED * bend**2 on the probability scale, for a bend
+up to 1; those of a mixture of two normals by at most MIXED * w (1 - w) gap**5, with the gap in
+standard deviations. Both bounds are empirical, not theorems; the first is for the ends of 95%
+intervals under 3,000 random models of all families. For larger bends the expansion need not even be
+monotone. Callers invert the characteristic function where the bound exceeds their tolerance.
 """
 
 from collections.abc import Iterator
@@ -26,33 +27,33 @@ from bayesnb.numerics.compilation import Array
 from bayesnb.numerics.fourier_inversion import find_quantiles
 from bayesnb.numerics.special import ratio
 
-CERTAIN = 1e-22  # variance that is rounding: skewness would divide rounding by the cube of rounding
-# see above: by bend, the largest errors were 5e-4 at 0.2, 4e-3 at 0.5, 1.8e-2 at 1
+CERTAIN = 1e-22  # variances below are rounding, and skewness would divide by their power 3/2
+# see above: the largest errors by bend were 5e-4 at 0.2, 4e-3 at 0.5, 1.8e-2 at 1
 EXPANDED = 0.02
 MIXED = 0.01
-# of the expansion in z: where it bends back, Newton's steps stay finite and densities positive
+# least slope of the expansion in z: keeps Newton's steps finite and densities positive
 LEAST_SLOPE = 0.2
-# normal quantile that is never passed: its tail is 6e-16, and cubics of larger z say nothing
+# largest |z|: the tail is 6e-16, and the cubic is meaningless beyond
 FAR = 8.0
-# standard deviation next to which the logistic function is a step, within 1e-3 of the result
+# standard deviation from which the logistic function acts as a step, within 1e-3 of the result
 FLAT = 1000.0
-NARROW = 1.6  # standard deviation whose step of z is short enough below it
-REACH_OF_Z = 6  # of a normal, when a function of it is summed: what is beyond has probability 2e-9
-CELLS = 1 << 14  # that are summed at once
-NEAR = 1e-9  # how close a quantile of a mixture is found
+NARROW = 1.6  # standard deviation up to which one step of z is short enough
+REACH_OF_Z = 6  # range of z in sums; the tails have probability 2e-9
+CELLS = 1 << 14  # cells summed at once
+NEAR = 1e-9  # accuracy of quantiles of mixtures
 ROOT_2PI = np.sqrt(2.0 * np.pi)
 
 
 def quantiles(
     a: Array, b: Array, share: Array, z: Array, tolerance: float
 ) -> tuple[Array, Array, Array]:
-    """Quantiles of mixtures of two distributions where a normal's are z, 2 of `(4, r)`.
+    """Quantiles of mixtures of two distributions at normal quantiles z.
 
-    Shapes: `(r,), (q,) -> (q, r)`.
+    Shapes: `2 of (4, r), (r,), (q,) -> (q, r)`.
 
-    Also bounds of their errors, `(r,)`, and the mixtures' cumulants, `(4, r)`. Four cumulants of
-    the mixture are enough where its two parts are close; otherwise the parts' distribution
-    functions are mixed.
+    Also bounds on their errors, `(r,)`, and the cumulants of the mixtures, `(4, r)`. Four cumulants
+    of the mixture are enough where its two parts are close; otherwise the distribution functions of
+    the parts are mixed.
     """
     cumulants = mix(a, b, share)
     parts = polynomials(cumulants)
@@ -79,7 +80,7 @@ def mix(a: Array, b: Array, w: Array) -> Array:
 def mixture(weight: Array, cumulants: Array) -> Array:
     """Four cumulants of mixtures, from weights and cumulants, `(..., n), (4, ..., n)`.
 
-    By central moments about the mean. What has no weight may have infinite cumulants.
+    Computed from central moments. Parts with weight 0 may have infinite cumulants.
     """
     first, second, third, fourth = np.where(weight == 0, 0.0, cumulants)
     mean = (weight * first).sum(axis=-1)
@@ -92,9 +93,9 @@ def mixture(weight: Array, cumulants: Array) -> Array:
 
 
 def quantiles_of_two(a: Array, b: Array, w: Array, z: Array) -> Array:
-    """Quantiles of mixtures where a normal's are z, `(4, r), (4, r), (r,), (q,) -> (q, r)`.
+    """Quantiles of mixtures at normal quantiles z, `(4, r), (4, r), (r,), (q,) -> (q, r)`.
 
-    They are between the quantiles of the two parts.
+    They lie between the quantiles of the two parts.
     """
     parts = polynomials(np.stack([a, b], axis=1))[..., None]
     weight = np.stack([w, 1.0 - w])[..., None]
@@ -121,13 +122,13 @@ def polynomials(cumulants: Array) -> Array:
 
 
 def expand(parts: Array, z: Array) -> Array:
-    """Quantiles of distributions, by `polynomials`, where a normal's are z."""
+    """Quantiles at normal quantiles z, from `polynomials`."""
     mean, spread, one, two, three, four = parts
     return mean + spread * (((four * z + three) * z + two) * z + one)
 
 
 def distributions(parts: Array, x: Array) -> Array:
-    """P(X <= x) and densities at x, of distributions by `polynomials`, `(6, ...) -> (2, ...)`."""
+    """P(X <= x) and densities at x, from `polynomials`, `(6, ...) -> (2, ...)`."""
     mean, spread, one, two, three, four = parts
     flat = spread == 0
     scale = np.where(flat, 1.0, spread)
@@ -137,7 +138,7 @@ def distributions(parts: Array, x: Array) -> Array:
         return np.maximum((3.0 * four * z + 2.0 * three) * z + two, LEAST_SLOPE)
 
     z = np.clip(y + one, -FAR, FAR)
-    # of Newton: where the expansion is good, a bend below 1, z is off by less than 1e-6 then
+    # Newton's steps: for a bend below 1, z is then off by less than 1e-6
     for _ in range(4):
         over = ((four * z + three) * z + two) * z - y
         z = np.clip(z - over / slope(z), -FAR, FAR)
@@ -154,18 +155,17 @@ def standardise(cumulants: Array) -> tuple[Array, Array, Array]:
 
 
 def squared_bends(cumulants: Array) -> Array:
-    """Squared distances from normal distributions, on which errors of the expansions depend."""
+    """Squared bends: departures from normality, which bound the errors of the expansion."""
     _, skew, kurtosis = standardise(cumulants)
     return np.maximum(skew * skew, 0.5 * np.abs(kurtosis))
 
 
 def logistic_mean(cumulants: Array) -> Array:
-    """Mean of 1 / (1 + exp(-x)) under distributions of four cumulants, `(4, r) -> (r,)`, by a sum
-    over normal z.
+    """Mean of 1 / (1 + exp(-x)) given four cumulants of x, `(4, r) -> (r,)`, by a sum over z.
 
-    The sum over z = k step is exact to exp(-2 pi**2 / (sd step)), as the logistic function has
-    poles i pi / sd off the axis of z: 7e-8 for a step of 1.2 / sd, or of 0.75 up to a standard
-    deviation of 1.6.
+    The sum over z = k step is exact to exp(-2 pi**2 / (sd step)), as the poles of the logistic
+    function are i pi / sd off the axis of z: 7e-8 for a step of 1.2 / sd, or of 0.75 up to a
+    standard deviation of 1.6.
     """
     parts = polynomials(cumulants)
     spread = parts[1]
@@ -177,7 +177,7 @@ def logistic_mean(cumulants: Array) -> Array:
         z = step[few] * np.arange(half[few[-1]] + 1)[:, None]
         rows = parts[:, curved[few]]
         value = np.exp(-0.5 * z * z) * (logistic(expand(rows, z)) + logistic(expand(rows, -z)))
-        value[0] /= 2  # 0 has been on either side
+        value[0] /= 2  # z = 0 was counted on both sides
         out[curved[few]] = value.sum(axis=0) * step[few] / ROOT_2PI
     if len(curved) < len(out):
         out[spread > FLAT] = 1.0 - distributions(parts[:, spread > FLAT], np.zeros(1))[0]
@@ -185,14 +185,14 @@ def logistic_mean(cumulants: Array) -> Array:
 
 
 def logistic(x: Array) -> Array:
-    """1 / (1 + exp(-x)); SciPy's expit takes several times as long."""
+    """1 / (1 + exp(-x)), several times as fast as SciPy's expit."""
     with np.errstate(over="ignore"):
         return 1.0 / (1.0 + np.exp(-x))
 
 
 def of_like_length(lengths: Array, cells: int) -> Iterator[Array]:
-    """Yield rows, the shortest first, as many at once as make so many cells at the length of the
-    last.
+    """Yield groups of rows, shortest first, with at most `cells` cells when padded to the
+    longest.
     """
     order = np.argsort(lengths, kind="stable")
     while len(order):

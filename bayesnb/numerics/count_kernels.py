@@ -1,12 +1,10 @@
-"""Counts in compressed rows (`data`, `indices`, `indptr` of CSR): sums by class, and
-Dirichlet-multinomial scores.
+"""Counts in CSR (`data`, `indices`, `indptr`): sums by class, and Dirichlet-multinomial scores.
 
-    log p(counts | a) = ln N! - sum ln x! + sum [ln Gamma(a_k + x_k) - ln Gamma(a_k)] - [ln Gamma(A
-    + N) - ln Gamma(A)]
+    log p(counts | a) = ln N! - sum ln x! + sum [ln Gamma(a_k + x_k) - ln Gamma(a_k)]
+                        - [ln Gamma(A + N) - ln Gamma(A)]
 
 A = sum a, N = sum x. Minka (2000), Estimating a Dirichlet distribution. Differences of log gammas
-are taken so that their large parts never meet: at a = 1e15 a plain difference has no correct digit
-left.
+are computed without cancellation: at a = 1e15 a plain difference has no correct digit left.
 """
 
 from math import lgamma
@@ -29,18 +27,19 @@ from bayesnb.numerics.row_kernels import (
     sums_of_entries,
 )
 
-# up to this count, Gamma(a + x) / (Gamma(a) x!) is a product of x factors, exact to some ulps
+# up to this count, Gamma(a + x) / (Gamma(a) x!) is a product of x factors, exact to a few ulps
 FEW = 16
-FAR = 1e18  # and while a is below this, as FEW factors of 1e18 are at most 1e288, which is a double
-# the first term that `stirling_tail` leaves out, z**-13 / 156, is 1.4e-18 here
+FAR = 1e18  # largest a for that: FEW factors of 1e18 are at most 1e288, which is a double
+# the first omitted term of `stirling_tail`, z**-13 / 156, is 1.4e-18 here
 STIRLING_FROM = 16.0
 FACTORS = 8  # factors of a product before its logarithm is taken
-# concentration up to which FACTORS factors fit a double, (1e30)**8; callers score larger ones in
-# NumPy
+# largest concentration of which FACTORS factors, (1e30)**8, fit a double; callers score larger ones
+# in NumPy
 LARGEST = 1e30
-MOST = 1e100  # largest count: beyond, sums of counts times weights and their squares might overflow
+MOST = 1e100  # largest count: beyond, weighted sums of counts and their squares might overflow
 LOG_FACTORIALS = np.array([lgamma(n + 1.0) for n in range(256)])
-# row lengths whose normaliser is kept: texts have few lengths, and it costs two log gammas a class
+# row lengths whose normaliser is cached: texts have few lengths, and each takes two log gammas per
+# class
 REMEMBERED = 1024
 
 
@@ -76,10 +75,9 @@ def stirling_tail(z: float) -> float:
 
 @compiled
 def log_rising_binomial(a: float, x: float) -> float:
-    """ln Gamma(a + x) - ln Gamma(a) - ln x!, for a, x >= 0, by a difference whose large parts never
-    meet.
+    """ln Gamma(a + x) - ln Gamma(a) - ln x! for a, x >= 0, without cancellation.
 
-    Of the three log gammas, the two with the largest arguments are subtracted as one ratio.
+    The two log gammas with the largest arguments are subtracted as one ratio.
     """
     if x <= FEW and x == np.floor(x) and a < FAR:
         product = 1.0
@@ -102,7 +100,7 @@ def log_orders_of(x: Array, starts: Array) -> Array:
     """Log multinomial coefficient of each row, `(e,), (r + 1,) -> (r,)`."""
     first = starts[:-1]
     last = starts[1:]
-    some = first < last  # of an empty row reduceat gives the entry that comes next
+    some = first < last  # for an empty row reduceat returns the next entry
     lengths = np.zeros(len(first))
     lengths[some] = np.add.reduceat(x, first[some])
     # most counts in texts are 0 or 1, and ln x! of those is 0
@@ -113,7 +111,7 @@ def log_orders_of(x: Array, starts: Array) -> Array:
 
 
 def read_entries(rows: Csr) -> tuple[Array, Array, Array]:
-    """Counts, their words, and where each row starts among them; of these rows alone."""
+    """Counts, words, and row starts of the given rows only."""
     data, indices, indptr = rows
     part = slice(indptr[0], indptr[-1])
     return data[part].astype(float), indices[part], indptr - indptr[0]
@@ -152,7 +150,7 @@ def tally(
             w = weight[i]
             for p in range(indptr[i], indptr[i + 1]):
                 x = float(data[p])
-                # unsigned: of others it is asked whether they are below 0
+                # unsigned, to skip the check for negative indices
                 class_counts[np.uint64(indices[p])] += w * x
                 total += x
                 if x != 1.0:
@@ -185,13 +183,13 @@ def tally_by_definition(
 def score_dirichlet(
     rows: Csr, concentration: Array, logs: Array, totals: Array, first: int, out: Array
 ) -> None:
-    """Add Dirichlet-multinomial scores: concentrations and their logs, `(k, lanes)` each, totals
+    """Add Dirichlet-multinomial scores: concentrations and their logs, each `(k, lanes)`, totals
     `(c,) -> (r, c)`.
 
-    Most words occur once. The log of the first factor is known, and the logs of a `few` words are
-    added up together. The factors of those that occur `more` often go into a product of which one
-    logarithm is taken for FACTORS of them: the logarithm is what costs time. There is no branch
-    where words are parted, as it would be guessed wrong.
+    Most words occur once. The log of the first factor is tabulated, and the logs of several words
+    are added together (`few`). Further factors of words that occur more often (`more`) are
+    multiplied, and one logarithm, the slow step, is taken for FACTORS of them. Words are sorted
+    into the two lists without a branch, which would be mispredicted.
     """
     data, indices, indptr = rows
     lanes = logs.shape[1]
@@ -200,7 +198,7 @@ def score_dirichlet(
     longest = longest_row(indptr)
     few = np.empty(longest, np.uint64)
     more = np.empty(longest, np.int64)
-    # no more than there are rows: a single one is not to wait for memory
+    # no more than there are rows, so that a single row does not wait for memory
     remembered = min(REMEMBERED, len(indptr) - 1)
     lengths = np.full(remembered, -1.0)
     of_length = np.zeros((remembered, lanes))
@@ -258,7 +256,7 @@ def score_dirichlet_by_definition(
 def log_rising_entries(a: Array, x: Array) -> Array:
     """log [a (a + 1) ... (a + x - 1) / x!] of words and classes, `(e, n), (e,) -> (e, n)`.
 
-    Most words occur once or a few times, and logs of factors take less time than log gammas.
+    Most words occur once or a few times, and logs of factors are faster than log gammas.
     """
     terms = special.log(a)
     few = (x <= FEW) & (x == np.floor(x))
@@ -272,7 +270,7 @@ def log_rising_entries(a: Array, x: Array) -> Array:
 
 @compiled
 def take_logs(product: Array, total: Array) -> None:
-    """Add the logarithm of each class's product to its total; the product is 1 again."""
+    """Add the logarithm of each class's product to its total, and reset the product to 1."""
     for k in range(len(product)):
         total[k] += log(product[k])
         product[k] = 1.0

@@ -19,8 +19,8 @@ LN2_LOW = 1.9082149292705877e-10
 # 2 atanh(s) / s - 2 in powers of s**2; the next term is below 2e-18
 ATANH = tuple(2 / n for n in range(3, 22, 2))
 SMALL = 0.41  # up to here 1 + u < sqrt(2), and log1p(u) is series(u / (2 + u))
-# A small number added to it is rounded to a whole one, which the last bits of the sum are: two
-# instructions, where AVX2 has none that turns doubles into 64-bit integers.
+# Adding a small number rounds it to an integer, which is in the last bits of the sum: two
+# instructions, while AVX2 has none to convert doubles to 64-bit integers.
 ROUNDER = 1.5 * 2.0**52
 # r**14 / 14! is 4e-18 at log(2) / 2
 EXP = tuple(1 / float(np.prod(np.arange(1.0, n + 1))) for n in range(2, 14))
@@ -61,7 +61,7 @@ def log(y: float) -> float:
 
 @compiled
 def exp(x: float) -> float:
-    """exp(x) for x <= 0; 0 below -708, from where on the result would leave the normal doubles."""
+    """exp(x) for x <= 0; 0 below -708, where the result would not be a normal double."""
     low = x < -708.0
     x = 0.0 if low else x
     shifted = x * 1.4426950408889634 + ROUNDER

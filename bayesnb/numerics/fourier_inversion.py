@@ -17,10 +17,10 @@ from scipy.special import expit
 from bayesnb.numerics.threads import blocks
 
 Array = np.ndarray
-# of a search for a quantile: 60 halvings take any bracket of doubles used here to rounding
+# steps of a search for a quantile: 60 bisections narrow any bracket used here to rounding
 STEPS = 60
-BLOCK = 32  # nodes: exp(-i x t) is a product, of one for the block and one for the place in it
-CELLS = 1 << 17  # transforms of rows that are searched at once
+BLOCK = 32  # nodes of a block: exp(-i x t) is a product of factors for the block and for the node
+CELLS = 1 << 17  # values of transforms searched at once
 type Distribution = Callable[[Array], Any]  # P(X <= x), and the density at x
 
 
@@ -29,7 +29,7 @@ def search(
 ) -> Array:
     """Quantiles from transforms at (m + 1/2) step, `(r, n)`, near guesses, `(q, r) -> (q, r)`.
 
-    `ends`, `(2, r)`, are brackets; with `below`, `(r,)`, transforms are those on the line 1/2.
+    `ends`, `(2, r)`, are brackets; with `below`, `(r,)`, the transforms are on the line 1/2.
     """
     t = (np.arange(phi.shape[1]) + 0.5) * step
     found = np.empty_like(guess)
@@ -37,7 +37,7 @@ def search(
         part = np.repeat(ends[:, rows, None], len(level), axis=-1), guess[:, rows].T, level
         if below is None:
             found[:, rows] = find_quantiles(of_transform(phi[rows], step, t), *part, 1e-12)
-        else:  # sinh and cosh magnify the rounding of the sums
+        else:  # sinh and cosh amplify the rounding errors of the sums
             distribution = of_half_transform(phi[rows], step, t, below[rows, None])
             found[:, rows] = find_quantiles(distribution, *part, 1e-11)
     return found
@@ -46,10 +46,10 @@ def search(
 def find_quantiles(
     distribution: Distribution, ends: Array, guess: Array, level: Array, slack: float
 ) -> Array:
-    """Quantiles of rows by Newton's steps within brackets, `(2, r, q), (r, q), (q,) -> (q, r)`.
+    """Quantiles of rows by Newton's method within brackets, `(2, r, q), (r, q), (q,) -> (q, r)`.
 
-    The distribution takes `(r, q)`. A step that leaves its bracket, as one from a flat tail does,
-    is replaced by halving.
+    The distribution takes `(r, q)`. A step that leaves its bracket, as from a flat tail, is
+    replaced by bisection.
     """
     low, high = ends
     x = np.clip(guess, low, high)
@@ -60,7 +60,7 @@ def find_quantiles(
         low = np.where(over > 0, low, x)
         high = np.where(over > 0, x, high)
         new = x - np.divide(over, density, out=np.full(x.shape, np.inf), where=density > 0)
-        # equal at a quantile itself, where the step is 0
+        # <=, as the step is 0 at the quantile itself
         new = np.where((low <= new) & (new <= high), new, 0.5 * (low + high))
         moved = np.abs(new - x)
         room = slack * (1.0 + np.abs(new))
@@ -86,15 +86,15 @@ def of_half_transform(phi: Array, step: float, t: Array, below: Array) -> Distri
     """P(X <= x) and the density at x from transforms on the line 1/2.
 
     X = U_1 - U_0 given the row, phi(t) = E exp((1/2 + t i) U_1 + (1/2 - t i) U_0) / E[exp U_0 + exp
-    U_1]. The density given the row is exp(U_0) + exp(U_1) = 2 cosh(X / 2) exp((U_0 + U_1) / 2)
-    against that before it, so it is 2 cosh(x / 2) times the inverse transform of phi. Integrated
-    over x, with poles at t = i / 2 and -i / 2,
+    U_1]. The row multiplies the density by exp(U_0) + exp(U_1) = 2 cosh(X / 2) exp((U_0 + U_1) /
+    2), so given the row it is 2 cosh(x / 2) times the inverse transform of phi. Integrated over x,
+    with poles at t = i / 2 and -i / 2,
 
         P(X <= x) = below + step / pi * sum of Re[exp(-i x t) phi(t) (sinh(x/2) + 2 t i cosh(x/2))]
         / (1/4 + t**2)
 
-    where `below`, the residue of one pole, is E exp(U_0) / E[exp U_0 + exp U_1], the other side's
-    probability.
+    where `below`, the residue of one pole, is E exp(U_0) / E[exp U_0 + exp U_1], the probability of
+    the other class.
     """
     pole = 0.25 + t * t
     terms = phi[:, None] * np.stack([1.0 / pole, t / pole, np.ones(len(t))]) * (step / np.pi)
@@ -109,8 +109,8 @@ def of_half_transform(phi: Array, step: float, t: Array, below: Array) -> Distri
 
 
 def mean_by_density(phi: Array, step: float, lower: Array, width: float, centre: Array) -> Array:
-    """The mean of 1 / (1 + exp(-x)) from transforms about the centre, `(r, n) -> (r,)`, over a
-    window each.
+    """Mean of 1 / (1 + exp(-x)) over a window, from transforms about its centre, `(r, n) ->
+    (r,)`.
     """
     t = (np.arange(phi.shape[1]) + 0.5) * step
     points = int(width * (len(t) * step + 10.0) / (2.0 * np.pi)) + 1  # the logistic ends at t = 10
@@ -123,7 +123,7 @@ def mean_by_density(phi: Array, step: float, lower: Array, width: float, centre:
 def turn(terms: Array, step: float, x: Array) -> Array:
     """Sums of terms exp(-i x t) at t = (m + 1/2) step, `(r, k, n), (r, q) -> (k, r, q)`.
 
-    exp(-i x t) is a product, of one for a block of nodes and one for the place in it.
+    exp(-i x t) is a product of one factor for a block of nodes and one for the node in it.
     """
     r, k, n = terms.shape
     first = np.arange(0, n, BLOCK)

@@ -1,15 +1,14 @@
-"""Sums of Gaussian and Student-t log-densities over features.
+"""Sums of Gaussian and Student-t log densities over features.
 
-    log t(x) = height - exponent * log1p(width * (x - mean)**2)        exponent = (degrees of
-    freedom + 1) / 2
+    log t(x) = height - exponent * log1p(width * (x - mean)**2)
+    exponent = (degrees of freedom + 1) / 2
 
-The logarithm is what costs time. Where a class's exponents are all the same (no cell of it is
-missing), the sum over features is one logarithm of a product. The product is carried as q with 1 +
-q = prod (1 + u_j): q + u + q u keeps the digits of small u, which the plain product would round
-away beside 1 (1e-12 wrong at the end, against 3e-16).
+The logarithm is the slow step. Where all exponents of a class are equal (it has no missing cell),
+the sum over features is one logarithm of a product. The product is stored as q with 1 + q = prod (1
++ u_j): q + u + q u keeps the digits of small u, which a plain product would round away next to 1
+(an error of 1e-12 in the end, instead of 3e-16).
 
-Rows are the lanes of a transposed tile, so that the innermost loop runs over LANES rows and
-vectorises.
+Rows are the lanes of a transposed tile, so that the innermost loop over LANES rows vectorises.
 """
 
 import math
@@ -22,27 +21,26 @@ from bayesnb.numerics.elementary import SMALL, log1p, series
 from bayesnb.numerics.row_kernels import any_infinite_or_missing, clear
 from bayesnb.numerics.threads import blocks
 
-# doubles: eight vectors of AVX-512, which hide the latency of a product, and a tile that stays in
-# cache
+# rows of a tile: eight vectors of AVX-512 hide the latency of a product, and the tile fits in cache
 LANES = 64
-# product whose logarithm is taken: the next factor may be 1e248 before it overflows
+# a product above it is replaced by its logarithm: the next factor could be 1e248 without overflow
 LARGE = 1e60
-# numbers: rows x classes x features, some 5e5 logarithms at most, take a few milliseconds
+# size of the arguments: at most about 5e5 logarithms, a few milliseconds
 LITTLE = 1 << 15
-# of rows, classes and features at once in a definition, which stay in a core's cache
+# rows times classes times features at once in a definition, which fit in a core's cache
 CELLS = 1 << 14
-SMALL_FALL = 0.29  # below -0.29 1 + u < sqrt(1/2), where the series ends on the other side
+SMALL_FALL = 0.29  # below -0.29, 1 + u < sqrt(1/2), the lower end of the series
 
 
 @compiled
 def student(
     x: Array, mean: Array, width: Array, exponent: Array, height: Array, alike: bool, out: Array
 ) -> bool:
-    """Add height - exponent * log1p(width * (x - mean)**2), summed over features: `(r, f), 4 of (c,
-    f) -> (r, c)`.
+    """Add height - exponent * log1p(width * (x - mean)**2), summed over features.
 
-    `alike` says that the exponents of each class are all the same. Return whether all sums are
-    finite: a product that overflowed gives NaN, and the caller scores such rows feature by feature.
+    Shapes: `(r, f), 4 of (c, f) -> (r, c)`. `alike` says that all exponents of a class are equal.
+    Return whether all sums are finite: a product that overflows gives NaN, and the caller scores
+    these rows feature by feature.
     """
     features = x.shape[1]
     finite = True
@@ -81,9 +79,9 @@ def student_by_definition(
 
 
 def add_cells(x: Array, mean: Array, value: Callable[[Array], Array], out: Array) -> bool:
-    """Add the values of cells, as functions of their distance from the mean, and sum features.
+    """Sum a function of the deviation from the mean over features, and add it.
 
-    A missing cell adds nothing. Return whether all sums are finite.
+    Missing cells count as 0. Return whether all sums are finite.
     """
     finite = True
     with np.errstate(all="ignore"):
@@ -91,7 +89,7 @@ def add_cells(x: Array, mean: Array, value: Callable[[Array], Array], out: Array
             gap = x[rows, None] - mean
             each = value(gap)
             total = np.add.reduce(each, axis=2)
-            # one number tells whether any is missing or infinite: a row is answered in microseconds
+            # one sum shows whether any is missing or infinite, which keeps single rows fast
             if not math.isfinite(np.add.reduce(total, axis=None)):
                 total = np.where(np.isnan(gap), 0.0, each).sum(axis=2)
                 finite = finite and bool(np.isfinite(total).all())
@@ -103,7 +101,7 @@ def add_cells(x: Array, mean: Array, value: Callable[[Array], Array], out: Array
 def normal(x: Array, mean: Array, weight: Array, height: Array, out: Array) -> bool:
     """Add height - weight * (x - mean)**2, summed over features: `(r, f), 3 of (c, f) -> (r, c)`.
 
-    A missing cell adds nothing. Return whether all sums are finite.
+    Missing cells count as 0. Return whether all sums are finite.
     """
     tile = np.empty((x.shape[1], LANES))
     total = np.empty(LANES)
@@ -138,7 +136,7 @@ def logs_of_tile(
 ) -> None:
     """Sums of log1p over features, `(LANES, f), (c, f), (c, f) -> (c, LANES)`."""
     total[:] = 0.0
-    for first in range(0, part.shape[1], LANES):  # features whose tile stays in the nearest cache
+    for first in range(0, part.shape[1], LANES):  # features whose tile fits in L1 cache
         features = part[:, first : first + LANES]
         some = tile[: features.shape[1]]
         transpose(features, some)
@@ -148,7 +146,7 @@ def logs_of_tile(
 
 @compiled
 def transpose(part: Array, tile: Array) -> None:
-    """Write up to LANES rows as columns of a tile, `(r, f) -> (f, LANES)`, filled up with zeros."""
+    """Write up to LANES rows as columns of a tile, `(r, f) -> (f, LANES)`, padded with zeros."""
     for i in range(len(part)):
         for j in range(part.shape[1]):
             tile[j, i] = part[i, j]
@@ -159,7 +157,7 @@ def transpose(part: Array, tile: Array) -> None:
 
 @compiled
 def log_product(tile: Array, mean: Array, width: Array, q: Array, total: Array) -> None:
-    """Add the log of each lane's product over features, taken whenever one gets LARGE."""
+    """Add the log of each lane's product over features; take logs whenever a product gets LARGE."""
     clear(q)
     for j in range(len(tile)):
         m = mean[j]
@@ -177,7 +175,7 @@ def log_product(tile: Array, mean: Array, width: Array, q: Array, total: Array) 
 
 @compiled
 def take_logs(q: Array, total: Array) -> None:
-    """Add the logarithm of each lane's product to its total; the product is 1 again."""
+    """Add the logarithm of each lane's product to its total, and reset the product to 1."""
     for i in range(LANES):
         total[i] += log1p(q[i])
         q[i] = 0.0
@@ -187,12 +185,10 @@ def take_logs(q: Array, total: Array) -> None:
 def sum_of_each(
     tile: Array, mean: Array, width: Array, exponent: Array, height: Array, u: Array, total: Array
 ) -> None:
-    """Sum of the log-densities of each lane, a logarithm for each feature.
+    """Sum the log densities of each lane, with one logarithm for each feature.
 
-    A missing cell adds nothing.
-
-    Where all u of a tile are small, log1p is its series, without the part that takes an exponent
-    out. A width below 0, of a row that has left, makes u negative.
+    Missing cells count as 0. Where all u of a tile are small, log1p is a plain series, without
+    splitting off an exponent. For a row that is left out the width is negative, and so is u.
     """
     clear(total)
     for j in range(len(tile)):

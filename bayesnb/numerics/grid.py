@@ -1,4 +1,4 @@
-"""Columns of numbers on a grid: where they are cut, and on which level each number is."""
+"""Columns of numbers on a grid: learning the cuts, and finding the level of each number."""
 
 from collections.abc import Sequence
 
@@ -7,14 +7,14 @@ import numpy as np
 from bayesnb.numerics.compilation import Array, compiled
 from bayesnb.numerics.row_kernels import CHEAP
 
-TILE = 64  # rows that are searched at once
+TILE = 64  # rows searched at once
 
 
 def guide_to(columns: Sequence[Array]) -> tuple[Array, Array]:
-    """The sorted cuts of columns end to end, and where each column's start, for `search`.
+    """The sorted cuts of columns end to end, and the start of each column, for `search`.
 
-    Behind each column's cuts are infinite ones, so that they are a power of two less 1: all cells
-    of a column take the same steps of halving, without a branch, and several are searched at once.
+    The cuts of a column are padded by infinity to a power of two less 1: the binary search then
+    takes the same steps for all cells of a column, without branches, and several run at once.
     """
     padded = []
     for cuts in columns:
@@ -50,11 +50,11 @@ def search_by_definition(x: Array, cuts: Array, starts: Array, codes: Array) -> 
 
 
 def halve(x: Array, below: Array, depth: int, least: float) -> Array:
-    """Halve sorted numbers, and halves again, `depth` times: the ends of the parts, `(m,) -> (n,)`.
+    """Halve sorted numbers `depth` times, and return the ends of the parts, `(m,) -> (n,)`.
 
     `below` is the weight of the numbers before each place, `(m + 1,)`. A part is cut between two
-    distinct numbers, where its weight is halved most evenly, unless it weighs less than `least` or
-    has one value.
+    distinct numbers, as evenly by weight as possible, unless its weight is below `least` or it has
+    one value.
     """
     edges = np.array([0, len(x)])
     for _ in range(depth):

@@ -3,20 +3,20 @@
     each cut between two levels is a boundary of bins, independently, with the same odds
     shares of the bins ~ Dirichlet(concentration q)        q: their shares of all rows
 
-Of a column's k levels those from `first` to `last` are one bin in many binnings. Its factor in
-their probability is the same in all of them; with n rows in the bin and a = concentration q it is
+The levels from `first` to `last` form a bin in many binnings. Its factor in their probability is
+the same in all of them; with n rows in the bin and a = concentration q it is
 
     log weight = log prior of its cuts + ln Gamma(a + n) - ln Gamma(a) - n log q
 
-One pass over the levels adds up all binnings of the levels so far, by where their last bin begins.
-A pass back gives the probability of each bin (Endres and Foeldiak 2005, Bayesian bin distribution
-inference and mutual information). From each weight n log N - n is subtracted, N being all rows: all
-binnings together lose the same by that, and what is left stays small.
+A forward pass over the levels sums all binnings of the levels so far, by where their last bin
+begins. A backward pass gives the probability of each bin (Endres and Foeldiak 2005, Bayesian bin
+distribution inference and mutual information). Each weight is reduced by n log N - n, with N all
+rows: this is the same in total for every binning, and keeps the numbers small.
 
-Given the bins, the class's share of one is theta ~ Beta(a, A - a), a and A now with the rows. What
-is believed of a level's ratio theta / q is a sum over the bins that hold the level. Bins lie on the
-last axis, those that end at the same level side by side; before it are classes and columns, `(c, f,
-b)`.
+Given the bins, the share of a bin is theta ~ Beta(a, A - a), with a and A now including the rows.
+Results for the ratio theta / q of a level are sums over the bins that contain the level. Bins lie
+on the last axis, those that end at the same level together; before it are classes and columns, `(c,
+f, b)`.
 """
 
 from collections.abc import Iterator
@@ -38,34 +38,34 @@ from bayesnb.numerics.special import (
 
 Array = np.ndarray
 HALF_LOG_TAU = 0.5 * np.log(2 * np.pi)
-SHIFT = 16  # factors that take a Gamma function's argument to where Stirling's series holds
-ROUNDING = 1e-12  # part of a column's rows that is taken for nothing once a row has left
-NEGLIGIBLE = 36.0  # nats below the largest term from where on others do not count: 2e-16
-HALVINGS = 60  # of the range in which a quantile is sought
-CHUNK = 1 << 15  # numbers that are worked on at once: they stay in a processor's cache
-MAX_LINES = 1024  # transforms of a class and column that are kept, of some 100 kB each
-MAX_LEVELS_KEPT = 64  # of a column whose transforms are kept
-MAX_PANEL = 64.0  # size of the first one: few places lie beyond
-POINTS = 20  # of a panel on which a transform does not turn: 5.8**-20 is 5e-16
-POINTS_BY_TURN = 0.8  # more of them, for each radian that it turns there
+SHIFT = 16  # factors that move the argument of a Gamma function to where Stirling's series holds
+ROUNDING = 1e-12  # relative to the rows of a column: a smaller remainder counts as 0
+NEGLIGIBLE = 36.0  # terms so many nats below the largest are ignored: 2e-16
+HALVINGS = 60  # bisections for a quantile
+CHUNK = 1 << 15  # numbers processed at once, which fit in a processor's cache
+MAX_LINES = 1024  # cached transforms of a class and column, about 100 kB each
+MAX_LEVELS_KEPT = 64  # levels up to which the transforms of a column are cached
+MAX_PANEL = 64.0  # largest size of the first panel; few points lie beyond
+POINTS = 20  # nodes of a panel without oscillation: 5.8**-20 is 5e-16
+POINTS_BY_TURN = 0.8  # additional nodes for each radian of phase
 
 
 class Bins(NamedTuple):
     """All bins of averaged histograms of k levels, and their probabilities.
 
-    The first three are `(b,)`, `(b,)` and `(f, b)`, totals `(c, f, 1)`, the evidence `(c, f)`,
-    others `(c, f, b)`.
+    The first three are `(b,)`, `(b,)` and `(f, b)`, totals `(c, f, 1)`, the evidence `(c, f)`, and
+    all others `(c, f, b)`.
     """
 
-    first: Array  # level of each bin
+    first: Array  # first level of each bin
     last: Array
     q: Array  # share of all rows
-    prior: Array  # concentration before the data
+    prior: Array  # prior concentration
     rows: Array
     prior_total: Array
     rows_total: Array
-    log_begin: Array  # log-probability that a bin begins at `first`, given that one ends at `last`
-    log_chance: Array  # log-probability of a bin
+    log_begin: Array  # log probability that a bin begins at `first`, given that one ends at `last`
+    log_chance: Array  # log probability of a bin
     evidence: Array  # log evidence of the rows, relative to that under the shares of all rows
 
     @property
@@ -82,7 +82,7 @@ class Bins(NamedTuple):
 
     @property
     def is_all(self) -> Array:
-        """Which bin holds all levels, so that its share is known."""
+        """Which bin contains all levels, so that its share is 1."""
         return self.q == 1
 
     def one(self, *place: int) -> "Bins":
@@ -97,13 +97,16 @@ class Bins(NamedTuple):
 
 
 def average(share: Array, counts: Array, concentration: Array, log_odds: Array) -> Bins:
-    """Weigh the bins of columns with equally many levels, `(f, k), (c, f, k), 2 of (c, f)`."""
+    """Compute probabilities of bins for columns with equally many levels.
+
+    Shapes: `(f, k), (c, f, k), 2 of (c, f)`.
+    """
     k = share.shape[-1]
     last, first = np.tril_indices(k)
     is_all = (first == 0) & (last == k - 1)
     q = sums_of_runs(share)
     rows = sums_of_runs(counts)
-    q[..., is_all] = 1.0  # and no other's, as each level has a share
+    q[..., is_all] = 1.0  # exactly; all other shares are below 1
     prior_total = concentration[..., None]
     rows_total = rows[..., is_all]
     prior = prior_total * q
@@ -136,7 +139,7 @@ def ending_at(levels: int) -> Iterator[tuple[int, slice]]:
 
 
 def sums_of_runs(values: Array) -> Array:
-    """Sum of the values of each bin's levels, `(..., k) -> (..., b)`."""
+    """Sum values over the levels of each bin, `(..., k) -> (..., b)`."""
     k = values.shape[-1]
     runs = np.tril(np.repeat(values[..., None, :], k, axis=-2))
     from_the_end = np.cumsum(runs[..., ::-1], axis=-1)[..., ::-1]
@@ -144,7 +147,7 @@ def sums_of_runs(values: Array) -> Array:
 
 
 def log_weights(a: Array, n: Array, expected: Array) -> Array:
-    """ln Gamma(a + n) - ln Gamma(a) - n log(expected) + n, whose large parts never meet."""
+    """ln Gamma(a + n) - ln Gamma(a) - n log(expected) + n, without cancellation."""
     with np.errstate(all="ignore"):
         main = (a - 0.5) * np.log1p(n / a) + n * np.log((a + n) / expected)
         return np.where(n > 0, main + stirling_remainder(a + n) - stirling_remainder(a), 0.0)
@@ -160,7 +163,7 @@ def stirling_remainder(z: Array) -> Array:
 
 
 def normalise(logs: Array) -> Array:
-    """Make the last axis logs of probabilities, in place; return the log of their sum."""
+    """Normalise log probabilities on the last axis, in place; return the log of their sum."""
     top = logs.max(axis=-1, keepdims=True)
     logs -= top
     total = np.log(np.exp(logs).sum(axis=-1, keepdims=True))
@@ -169,10 +172,10 @@ def normalise(logs: Array) -> Array:
 
 
 def log_sum_at_levels(logs: Array, levels: int) -> Array:
-    """log of the sum of exponentials of the bins that hold each level, `(..., b) -> (..., k)`.
+    """Log-sum-exp over the bins that contain each level, `(..., b) -> (..., k)`.
 
-    Those are all that begin at the level or before, and that end there or later: the way back adds
-    up by beginnings.
+    These begin at the level or before, and end there or later: a backward pass sums them by first
+    level.
     """
     out = np.empty((*logs.shape[:-1], levels))
     by_first = np.full_like(out, -np.inf)
@@ -203,17 +206,17 @@ def log_moments_of_bins(bins: Bins, s: Array) -> Array:
 
 
 def log_left_out(bins: Bins, weight: float) -> Array:
-    """K(1 - w) - K(-w) of each level, `(c, f, k)`: its score once a row of weight w has left it."""
+    """K(1 - w) - K(-w) of each level, `(c, f, k)`: the leave-one-out score of a row of weight w."""
     with np.errstate(all="ignore"):
         logs, ratio = log_weights_left(bins, weight)
         return log_sum_at_levels(logs + ratio, bins.levels) - log_sum_at_levels(logs, bins.levels)
 
 
 def log_weights_left(bins: Bins, weight: float | Array) -> tuple[Array, Array]:
-    """Log weight of each bin once a row has left it, and the log ratio expected then.
+    """Log weight of each bin without a row in it, and the log of the expected ratio.
 
-    A bin keeps prior + rows - w: so no digit of a small prior is lost. Where no row stays, all
-    ratios are 1.
+    Computed as prior + (rows - w), so a small prior keeps its digits. If no row is left, all ratios
+    are 1.
     """
     stays = bins.rows - weight > ROUNDING * bins.rows_total
     left = np.where(stays, bins.a - weight, bins.prior)
@@ -228,7 +231,7 @@ def log_weights_left(bins: Bins, weight: float | Array) -> tuple[Array, Array]:
 def cumulants(bins: Bins, tilt: Array, *, between: bool = False) -> Array:
     """Four cumulants of log(theta / q) of each level, at a tilt, `(f,) -> (4, c, f, k)`.
 
-    `between` bins alone: of the mean given the bin.
+    With `between`, those of its conditional mean given the bins.
     """
     tilt = tilt[:, None]
     k = bins.levels
@@ -253,7 +256,7 @@ def cumulants(bins: Bins, tilt: Array, *, between: bool = False) -> Array:
 
 
 def shares(logs: Array) -> Array:
-    """Weights on the last axis, from their logs."""
+    """Normalised weights on the last axis, from their logs."""
     weight = np.exp(logs - logs.max(axis=-1, keepdims=True))
     return weight / weight.sum(axis=-1, keepdims=True)
 
@@ -261,7 +264,7 @@ def shares(logs: Array) -> Array:
 def log_modes(bins: Bins) -> Array:
     """log(theta / q) of each level at the mode of the most probable bins, `(c, f, k)`.
 
-    It is 0 where that has no peak. Of equally probable bins the longer ones are taken.
+    It is 0 where there is no peak. Among equally probable bins, longer ones are chosen.
     """
     k = bins.levels
     lead = bins.rows.shape[:-1]
@@ -286,8 +289,8 @@ def log_modes(bins: Bins) -> Array:
 def draw(bins: Bins, which: Array, share: Array, uniform: Array, variates: Array) -> Array:
     """Draw bins and shares: log(theta / q) of each level, from logs of Gamma variates.
 
-    `(c,), (f, k), 2 of (s, c, f, k) -> (s, c, f, k)`, `which` being the classes' places among those
-    of the bins. A bin's variate is the sum of those of its levels.
+    Shapes: `(c,), (f, k), 2 of (s, c, f, k) -> (s, c, f, k)`. `which` maps classes to those of the
+    bins. The variate of a bin is the sum over its levels.
     """
     k = bins.levels
     begins = np.zeros(variates.shape, bool)
@@ -306,7 +309,7 @@ def draw(bins: Bins, which: Array, share: Array, uniform: Array, variates: Array
 
 
 def log_density(bins: Bins, which: Array, ratio: Array) -> Array:
-    """Log-density of draws, given as log(theta / q), `(s, c, f, k) -> (s, c, f)`: see `draw`."""
+    """Log density of draws, given as log(theta / q), `(s, c, f, k) -> (s, c, f)`: see `draw`."""
     k = bins.levels
     begins = np.ones(ratio.shape, bool)
     begins[..., 1:] = np.diff(ratio) != 0
@@ -329,7 +332,7 @@ def interval(bins: Bins, prob: float) -> Array:
     some = bins.some(~bins.is_all & (bins.log_chance > -2 * NEGLIGIBLE))
     level = np.arange(bins.levels)[:, None]
     held = np.exp(some.log_chance) * ((some.first <= level) & (level <= some.last))
-    at_one = np.exp(bins.log_chance[bins.is_all])  # where no cut is a boundary
+    at_one = np.exp(bins.log_chance[bins.is_all])  # probability that no cut is a boundary
 
     def below(x: Array) -> Array:
         shares = np.minimum(x[..., None] * some.q, 1.0)
@@ -348,11 +351,11 @@ def interval(bins: Bins, prob: float) -> Array:
 
 
 class Line:
-    """E[(theta / q)**s] of the levels of one class and column, on a line of equal real parts of s.
+    """E[(theta / q)**s] of the levels of one class and column, on a line with constant real part.
 
-    At t from the real axis it is smooth on a scale of t, or of the distance of the line from the
-    poles, which are at -a and below. So it is read from polynomials on panels that double, through
-    Chebyshev's points: as many as the transform turns. They are kept.
+    At distance t from the real axis it varies on the scale of t, or of the distance of the line
+    from the poles, which are at -a and below. So it is interpolated by polynomials on panels of
+    doubling size, at Chebyshev nodes, more of them where its phase varies faster. They are cached.
     """
 
     def __init__(self, bins: Bins, real: float) -> None:
@@ -368,13 +371,13 @@ class Line:
         self.last: tuple[Array, Array] = np.empty(0), np.empty(0)
 
     def log_moments_at(self, t: Array, levels: Array) -> Array:
-        """K(real + i t) of some levels, `(n,) -> (n, m)`, t above 0."""
+        """K(real + i t) of some levels, for t > 0, `(n,) -> (n, m)`."""
         with np.errstate(invalid="ignore", divide="ignore"):
             value = np.log(self.read(t, levels)) + self.log_moments[levels]
         return np.where(np.isposinf(self.log_moments[levels]), np.inf, value)
 
     def read(self, t: Array, levels: Array) -> Array:
-        """The transform over the moment at the real part, `(n,) -> (n, m)`."""
+        """The transform divided by its value at t = 0, `(n,) -> (n, m)`."""
         panels = np.maximum(np.ceil(np.log2(t / self.scale)), 0.0)
         out = np.empty((len(t), len(levels)), complex)
         direct = np.zeros(len(t), bool)
@@ -404,12 +407,14 @@ class Line:
         return coefficients.view(complex)
 
     def turn(self, t: float) -> float:
-        """How fast the transform turns at t, in radians."""
+        """Rate at which the phase of the transform changes at t, in radians."""
         size = np.hypot(self.bins.a, t) / np.hypot(self.bins.total, t)
         return float(np.abs(np.log(size / self.bins.q)).max(initial=0.0))
 
     def compute(self, t: Array) -> Array:
-        """Sum over the bins that hold each level, `(n,) -> (n, k)`; the last answer is kept."""
+        """Sum over the bins that contain each level, `(n,) -> (n, k)`; the last result is
+        cached.
+        """
         last, value = self.last
         if np.array_equal(t, last):
             return value
@@ -434,15 +439,14 @@ class Line:
 
 
 def chebyshev(x: Array, degree: int) -> Array:
-    """Chebyshev's polynomials below a degree, `(n,) -> (n, degree)`."""
+    """Chebyshev polynomials below a degree, `(n,) -> (n, degree)`."""
     return np.cos(np.arange(degree) * np.arccos(x)[:, None])
 
 
 def log_gamma_rise(a: Array, s: Array) -> Array:
-    """ln Gamma(a + s) - ln Gamma(a) up to whole turns, s complex, `(b,), (n, 1) -> (n, b)`.
+    """ln Gamma(a + s) - ln Gamma(a) for complex s, modulo 2 pi i, `(b,), (n, 1) -> (n, b)`.
 
-    The real part of a + s is above 0. Logarithms of real numbers take a tenth of the time of
-    complex ones.
+    The real part of a + s is above 0. Real logarithms are ten times as fast as complex ones.
     """
     small = (a < STIRLING_FROM) | (a + s[0].real < STIRLING_FROM)
     far = np.where(small, a + SHIFT, a)
@@ -462,14 +466,14 @@ def log_gamma_rise(a: Array, s: Array) -> Array:
 
 @lru_cache(maxsize=MAX_LINES)
 def kept_line(real: float, *histogram: bytes) -> Line:
-    """The transform of one class and column, from the bytes of what `average` takes."""
+    """The transform of one class and column, from the bytes of the arguments of `average`."""
     share, *others = (np.frombuffer(each) for each in histogram)
     counts, concentration, log_odds = (each[None] for each in others)
     return Line(average(share[None], counts[None], concentration, log_odds).one(0, 0), real)
 
 
 def line_of(real: float, *histogram: Array) -> Line:
-    """The transform of one class and column, kept if it is small: many rows ask for the same."""
+    """The transform of one class and column, cached if it is small, as many rows share it."""
     arguments = [np.asarray(each, float).tobytes() for each in histogram]
     few = len(histogram[0]) <= MAX_LEVELS_KEPT
     return kept_line(real, *arguments) if few else kept_line.__wrapped__(real, *arguments)

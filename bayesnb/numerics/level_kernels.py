@@ -1,6 +1,6 @@
 """Columns of levels: counts by class and level, and sums of a table's entries over columns.
 
-Columns' levels lie end to end; a code is the place of a level there, and a missing cell's is -1.
+The levels of columns lie end to end. A code is the index of a level in its column, -1 if missing.
 """
 
 import numpy as np
@@ -20,7 +20,7 @@ from bayesnb.numerics.row_kernels import (
 def translate(
     x: Array, least: Array, size: Array, starts: Array, table: Array, unknown: Array, codes: Array
 ) -> None:
-    """Integers to codes through a table, `(r, f), 3 of (f,), (k,), (f,) -> (r, f)`."""
+    """Translate integers to codes by a table, `(r, f), 3 of (f,), (k,), (f,) -> (r, f)`."""
     for i in range(x.shape[0]):
         for j in range(x.shape[1]):
             at = np.int64(x[i, j]) - least[j]
@@ -40,10 +40,10 @@ def translate_by_definition(
 
 @compiled
 def extent(x: Array, least: Array, most: Array) -> None:
-    """Update the least and the largest integer of each column, `(r, f) -> 2 of (f,)`.
+    """Update the smallest and largest integer of each column, `(r, f) -> 2 of (f,)`.
 
-    Most rows are within what the rows before them span: to see that takes two comparisons of
-    several columns at once.
+    Most rows are within the range of the rows before them, which vectorised comparisons check
+    quickly.
     """
     for i in range(x.shape[0]):
         row = x[i]
@@ -67,7 +67,7 @@ def tally(codes: Array, starts: Array, labels: Array, weight: Array, counts: Arr
 
     Shapes: `(r, f), (f + 1,), (r,), (r,) -> (k, c)`.
 
-    Return the codes left out, as bits: 1 if one was negative (missing), 2 if one was beyond its
+    Return bits for codes left out: 1 if any was negative (missing), 2 if any was beyond its
     column's levels.
     """
     size = sizes_of(starts)
@@ -91,15 +91,14 @@ def tally_by_definition(
     places, unusual = places_of(codes, starts)
     kept = places >= 0
     rows = np.nonzero(kept)[0]
-    # in order: blocks of rows make no difference
+    # in row order, so that blocks of rows do not change the digits
     np.add.at(counts, (places[kept], labels[rows]), weight[rows])
     return unusual
 
 
 def places_of(codes: Array, starts: Array) -> tuple[Array, int]:
-    """Places of codes in a table of all columns' levels, -1 of those left out.
-
-    Return whether any is left out, as `tally` does.
+    """Places of codes in a table of the levels of all columns, -1 if left out; also the bits of
+    `tally`.
     """
     missing = codes < 0
     beyond = codes >= np.diff(starts)
@@ -122,8 +121,8 @@ def add_to_classes_by_definition(x: Array, labels: Array, weight: Array, total: 
 
 @compiled
 def sizes_of(starts: Array) -> Array:
-    """Number of levels of each column, unsigned: a negative code read as unsigned is larger than
-    any of them.
+    """Number of levels of each column, unsigned: a negative code is larger when read as
+    unsigned.
     """
     size = np.empty(len(starts) - 1, np.uint64)
     for j in range(len(size)):
@@ -135,7 +134,7 @@ def sizes_of(starts: Array) -> Array:
 def score(codes: Array, starts: Array, table: Array, first: int, out: Array) -> int:
     """Add each row's table entries, `(r, f), (f + 1,), (k, lanes) -> (r, c)`.
 
-    Return whether codes were left out, as `tally` does.
+    Return the bits of `tally`.
     """
     if table.shape[1] == 8:
         return score_eight(codes, starts, table, first, out)
@@ -162,12 +161,11 @@ def score_by_definition(codes: Array, starts: Array, table: Array, first: int, o
 
 @compiled
 def score_eight(codes: Array, starts: Array, table: Array, first: int, out: Array) -> int:
-    """Score rows for eight lanes, `(r, f), (f + 1,), (k, 8) -> (r, c)`, with the same sums as
-    `score`.
+    """Compute `score` for eight lanes, `(r, f), (f + 1,), (k, 8) -> (r, c)`.
 
-    A total in memory is read back from where the last column has just put it, which takes longer
-    than the addition. Eight variables stay in registers. It is reading entries that takes time:
-    those of padding are left out, in pairs.
+    Totals in memory would be stored and loaded for every column, which takes longer than the
+    addition. Eight variables stay in registers. Reading entries is the slow step, so padding is
+    skipped, in pairs.
     """
     total = np.zeros(8)
     size = sizes_of(starts)

@@ -1,23 +1,22 @@
-"""Moments of the rows of each class, as exact as two passes over a block that stays in a core's
-cache can be.
+"""Moments of the rows of each class, by two passes over blocks that fit in a core's cache.
 
-Raw sums of squares lose all digits of columns such as 1e8 +- 1. So a block's mean is found first,
-then sums of deviations from it, whose mean corrects the first, rounded one; blocks are merged by
-Chan, Golub and LeVeque (1979).
+Raw sums of squares lose all digits of columns such as 1e8 +- 1. So the mean of a block comes first,
+then the deviations from it, whose own mean corrects its rounding error; blocks are merged by the
+formula of Chan, Golub and LeVeque (1979).
 
 `total` and `block` hold the count, the mean, the low part of the mean, and the summed squared
-deviation (ssd) of each class, `(4, c, f)`; `block` has a fifth part for what a sum rounded away.
+deviation (ssd) of each class, `(4, c, f)`; `block` has a fifth part for rounding errors of a sum.
 
-Cumulants of log-densities are summed over a row's features. Of a Gaussian with a
-normal-inverse-gamma belief, K(s) = log E[p(x | theta)**s] depends on the cell x only by
+Cumulants of log densities are summed over features. For a Gaussian with a normal-inverse-gamma
+belief, K(s) = log E[p(x | theta)**s] depends on the cell x only through
 
-    rho = 1 / count + (x - location)**2 / (2 scale)        K(s) = ... - (shape + s / 2) log(1 + rho
-    s)
+    rho = 1 / count + (x - location)**2 / (2 scale)
+    K(s) = ... - (shape + s / 2) log(1 + rho s)
 
 whose derivatives at 0 are -y, rho (y - 1), -rho**2 (2 y - 3/2) and rho**3 (6 y - 4), with y = shape
 rho. At a tilt t, 1 + rho (t + s) = (1 + rho t)(1 + rho' s) with rho' = rho / (1 + rho t): the same
 terms with shape + t / 2 and rho', and -log(1 + rho t) / 2 in the first. A power w of p(x | theta)
-has K(w s): the same with w rho and w s / 2 in place of rho and s / 2.
+has K(w s): w rho and w s / 2 replace rho and s / 2.
 """
 
 import math
@@ -32,17 +31,17 @@ from bayesnb.numerics.special import ratio
 
 COUNT, MEAN, SLIP, SSD, LOST = range(5)
 BLOCK = 1 << 15  # cells: 256 KiB, which stay in a core's second-level cache for the second pass
-# numbers, a copy included: a definition reads them some ten times, at a nanosecond each
+# size of the arguments; a definition reads them about ten times, at a nanosecond each
 LITTLE = 1 << 16
-# standard deviation, as a part of the mean, that is rounding: no two doubles are closer than 1e-16
+# smaller standard deviations, relative to the mean, are rounding: doubles are not closer than 1e-16
 TINY = 2e-20
 
 
 @compiled
 def moments(x: Array, codes: Array, weight: Array, total: Array) -> None:
-    """Add the rows `(r, f)` of classes `(r,)`, which count by their weights, to `(4, c, f)` zeros.
+    """Add weighted rows, `(r, f)`, of classes, `(r,)`, to `(4, c, f)` zeros.
 
-    Missing cells are left out one by one: they deviate from the class's mean by nothing.
+    Missing cells are left out one by one: their deviation from the mean of the class counts as 0.
     """
     rows, features = x.shape
     classes = total.shape[1]
@@ -85,7 +84,7 @@ def merge(total: Array, new: Array) -> None:
     """Merge a block into the total, in place: ssd = ssd_a + ssd_b + n_a n_b / (n_a + n_b) (mean_b -
     mean_a)**2.
 
-    Means are pairs of numbers, so that their difference keeps its digits.
+    Means are pairs of numbers, so that differences keep their digits.
     """
     for c in range(total.shape[1]):
         for j in range(total.shape[2]):
@@ -105,10 +104,7 @@ def merge(total: Array, new: Array) -> None:
 
 @compiled
 def means(x: Array, weight: Array, codes: Array, order: Array, starts: Array, block: Array) -> bool:
-    """Write a block's counts, and means by a plain sum.
-
-    Return whether no mean is missing or infinite.
-    """
+    """Write the counts of a block, and means by plain sums; return whether all means are finite."""
     features = x.shape[1]
     finite = True
     for i in range(len(x)):
@@ -129,11 +125,11 @@ def means(x: Array, weight: Array, codes: Array, order: Array, starts: Array, bl
 
 @compiled
 def spread(x: Array, w: Array, order: Array, starts: Array, block: Array) -> None:
-    """Write a block's ssd about its means, and correct the means by the mean deviation that is
-    left.
+    """Write the ssd of a block about its means, and correct the means by the remaining mean
+    deviation.
 
-    Deviations are added up to `SLIP`, what that rounds away to `LOST`, and their squares to `SSD`:
-    of four rows at a time, so that there is one load and store for four terms.
+    Deviations are summed in `SLIP`, its rounding errors in `LOST`, and squares in `SSD`, four rows
+    at a time, so that four terms need one load and store.
     """
     for c in range(block.shape[1]):
         count = block[COUNT, c]
@@ -180,7 +176,7 @@ def spread(x: Array, w: Array, order: Array, starts: Array, block: Array) -> Non
 
 @compiled
 def means_of_known(x: Array, weight: Array, codes: Array, block: Array) -> None:
-    """Write a block's counts and means, missing cells left out."""
+    """Write the counts and means of a block, without missing cells."""
     for i in range(len(x)):
         count = block[COUNT, codes[i]]
         total = block[MEAN, codes[i]]
@@ -197,16 +193,16 @@ def means_of_known(x: Array, weight: Array, codes: Array, block: Array) -> None:
 
 @compiled
 def known_or_zero(deviation: float) -> float:
-    """A cell's deviation; 0 of a missing one."""
+    """Deviation of a cell, 0 if it is missing."""
     return deviation if deviation == deviation else 0.0
 
 
 @compiled
 def rounded_away(a: float, b: float) -> float:
-    """What `a + b` loses, exactly: two-sum, Knuth (1969), The Art of Computer Programming 2,
+    """Exact rounding error of `a + b`: two-sum, Knuth (1969), The Art of Computer Programming 2,
     section 4.2.2.
 
-    It needs the order of these operations, which is why kernels are compiled without reassociation.
+    The order of operations matters, so kernels are compiled without reassociation.
     """
     total = a + b
     kept = total - a
@@ -214,12 +210,14 @@ def rounded_away(a: float, b: float) -> float:
 
 
 def finish(total: Array) -> None:
-    """Join the two parts of the mean; what rounding left of a constant column's ssd becomes 0."""
+    """Join the two parts of the mean, and set the ssd of columns that are constant up to rounding
+    to 0.
+    """
     count, mean, slip, ssd = total
     mean += slip
     least = TINY * np.abs(mean)
     with np.errstate(over="ignore", invalid="ignore"):
-        # whose square is a double
+        # below 1e140 the square is a double
         ssd[(ssd <= count * least * least) & (least < 1e140)] = 0.0
 
 
@@ -231,10 +229,9 @@ def student_cumulants(
 ) -> bool:  # fmt: skip
     """Four cumulants at a tilt, `(r, f), 4 of (c, f), (f,) -> (4, r, c)`.
 
-    `still`, `(4, c)`, is what no cell changes.
-
-    The shapes are those after the tilt, and the width and spread are multiplied by the power. A
-    missing cell counts as one at the location; return whether there are any.
+    `still`, `(4, c)`, is the part that does not depend on cells. Shapes already include the tilt,
+    and width and spread the power. Missing cells count as cells at the location; return whether
+    there are any.
     """
     features = x.shape[1]
     incomplete = False
@@ -272,12 +269,11 @@ def add_terms(
     tilt: float,
     sums: Array,
 ) -> None:
-    """Add one feature's four terms in each lane.
+    """Add the four terms of one feature in each lane.
 
-    They are in one array, or LLVM would not see that they do not overlap.
-
-    1 + rho tilt is multiplied into a fifth part of `sums`: half of its logarithm is still to be
-    subtracted from the first cumulant.
+    They are in one array, so that LLVM knows that they do not overlap. A fifth part of `sums`
+    collects the product of 1 + rho tilt; half of its logarithm is later subtracted from the first
+    cumulant.
     """
     three = 1.5 * w
     four = 4.0 * w

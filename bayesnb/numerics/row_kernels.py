@@ -8,18 +8,16 @@ from scipy.sparse import csr_array
 from bayesnb.numerics.compilation import Array, compiled, inlined
 from bayesnb.numerics.elementary import exp, log
 
-TILE = 512  # scores that are exponentiated at once: four KiB of a core's first-level cache
-# Numbers: definitions of a few steps in NumPy, without logarithms, take at most about 2 ms longer
-# than loops. 569 rows of 30 columns are 66,000 numbers for a kernel that reads cells, has a guide
-# to each column's levels, and writes codes.
+TILE = 512  # scores exponentiated at once: four KiB of a core's first-level cache
+# Size of the arguments: NumPy definitions of a few steps, without logarithms, are then at most
+# about 2 ms slower than loops. For 569 rows of 30 columns, a kernel that reads cells, has lookup
+# tables for levels and writes codes has 66,000 numbers.
 CHEAP = 3 << 15
 
 
 @compiled
 def group(codes: Array, order: Array, starts: Array) -> None:
-    """Write the rows in the order of their classes, and where each class starts: `(r,) -> (r,), (c
-    + 1,)`.
-    """
+    """Write the order of rows by class, and the start of each class: `(r,) -> (r,), (c + 1,)`."""
     for c in range(len(starts)):
         starts[c] = 0
     for i in range(len(codes)):
@@ -28,7 +26,7 @@ def group(codes: Array, order: Array, starts: Array) -> None:
     for c in range(len(starts)):
         end += starts[c]
         starts[c] = end
-    # from the back, so that each class's end becomes its start
+    # backwards, so that the end of each class becomes its start
     for i in range(len(codes) - 1, -1, -1):
         starts[codes[i]] -= 1
         order[starts[codes[i]]] = i
@@ -103,10 +101,7 @@ def normalise_by_definition(joint: Array, proba: bool) -> int:
 
 
 def until_impossible(peak: Array) -> tuple[int, int]:
-    """Return how many rows are before the first whose peak is not finite, and where that is.
-
-    -1 if there is none.
-    """
+    """Return the number of rows before the first whose peak is not finite, and its index or -1."""
     if math.isfinite(np.add.reduce(peak, axis=None)):
         return len(peak), -1
     first = int((~np.isfinite(peak)).argmax())
@@ -114,9 +109,9 @@ def until_impossible(peak: Array) -> tuple[int, int]:
 
 
 def most_probable(joint: Array) -> tuple[Array, int]:
-    """Return the first class of each row's largest log p(x, y), `(r, c) -> (r,)`.
+    """Return the most probable class of each row, the first of equal ones, `(r, c) -> (r,)`.
 
-    And the first row that is impossible under all classes or holds NaN; -1 if there is none.
+    Also the first row that is impossible under all classes or holds NaN; -1 if there is none.
     """
     return joint.argmax(axis=1), until_impossible(np.maximum.reduce(joint, axis=1))[1]
 
@@ -147,10 +142,9 @@ def add_times(total: Array, times: float, row: Array) -> None:
 
 @compiled
 def add_rows(total: Array, table: Array, places: Array, n: int) -> None:
-    """Add the rows of a table at the first n places, four at a time: the total is read and written
-    once for four.
+    """Add the rows of a table at the first n places, four at a time to save loads and stores.
 
-    Places are unsigned: of others it is asked each time whether they count from the end.
+    Places are unsigned, to skip the check for negative indices.
     """
     whole = n - n % 4
     for e in range(0, whole, 4):
@@ -159,7 +153,7 @@ def add_rows(total: Array, table: Array, places: Array, n: int) -> None:
         three = table[places[e + 2]]
         four = table[places[e + 3]]
         for k in range(len(total)):
-            # in order: digits as one by one
+            # in order, with the same digits as one by one
             total[k] = (((total[k] + one[k]) + two[k]) + three[k]) + four[k]
     for e in range(whole, n):
         add_times(total, 1.0, table[places[e]])
@@ -176,9 +170,9 @@ def longest_row(indptr: Array) -> int:
 
 @inlined
 def add_and_clear(total: Array, plus: float, out: Array, first: int) -> None:
-    """Add total + plus to a row's classes from `first` on; the total is 0 again.
+    """Add total + plus to a row's classes from `first` on, and clear the total.
 
-    Lanes beyond are padding.
+    Lanes beyond the classes are padding.
     """
     for k in range(min(len(total), len(out) - first)):
         out[first + k] += total[k] + plus
@@ -193,20 +187,20 @@ def add_lanes(total: Array, out: Array, first: int) -> None:
 
 
 def lanes_of(table: Array, out: Array, first: int) -> Array:
-    """Return a table without the lanes that are padding, `(..., lanes) -> (..., n)`."""
+    """Drop the padding of a table, `(..., lanes) -> (..., n)`."""
     return table[..., : out.shape[1] - first]
 
 
 def sums_of_entries(starts: Array, places: Array, table: Array) -> Array:
     """Sum of each row's entries of a table, `(r + 1,), (e,), (k, n) -> (r, n)`.
 
-    A negative place adds nothing.
+    Negative places count as 0.
     """
     known = places >= 0
     if not known.all():
         starts = np.append(0, np.cumsum(known))[starts]
         places = places[known]
-    if len(starts) == 2:  # one row, for which a sparse array takes longer to make than to use
+    if len(starts) == 2:  # for one row, making a sparse array takes longer than using it
         return table[places[starts[0] : starts[1]]].sum(axis=0, keepdims=True)
     return csr_array((np.ones(len(places)), places, starts), (len(starts) - 1, len(table))) @ table
 
@@ -214,7 +208,7 @@ def sums_of_entries(starts: Array, places: Array, table: Array) -> Array:
 def sums_of_cells(places: Array, table: Array) -> Array:
     """Sum of a table's entries over features, `(r, f), (k, n) -> (r, n)`.
 
-    A negative place adds nothing.
+    Negative places count as 0.
     """
     rows, features = places.shape
     return sums_of_entries(np.arange(rows + 1) * features, places.reshape(-1), table)

@@ -1,4 +1,4 @@
-"""Small pure functions that the formulas need and that SciPy does not have to enough digits."""
+"""Small functions that SciPy lacks, or does not compute to enough digits."""
 
 from typing import Any
 
@@ -9,27 +9,27 @@ Array = np.ndarray
 LOG_PI = float(np.log(np.pi))
 LOG_2PI = float(np.log(2 * np.pi))
 
-# from here on the series below is exact: its first term left out, z**-13 / 156, is 1.4e-18
+# from here on the series below is exact: its first omitted term, z**-13 / 156, is 1.4e-18
 STIRLING_FROM = 16.0
 STIRLING = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360)
 # the series of its derivative
 PSI_STIRLING = tuple((2 * k + 1) * term for k, term in enumerate(STIRLING))
-# and of the next
+# and of its second derivative
 TRIGAMMA_STIRLING = tuple((2 * k + 2) * term for k, term in enumerate(PSI_STIRLING))
 
 
 def ratio(part: Array, whole: Array) -> Array:
-    """`part / whole`, and 0 where the whole is 0."""
+    """`part / whole`, but 0 where the whole is 0."""
     part = np.asarray(part, float)
     whole = np.asarray(whole, float)
-    if np.count_nonzero(whole) == whole.size:  # a third of the time that `all` takes of few numbers
+    if np.count_nonzero(whole) == whole.size:  # three times as fast as `all` for few numbers
         return np.asarray(part / whole)
     part, whole = np.broadcast_arrays(part, whole)
     return np.divide(part, whole, out=np.zeros(part.shape), where=whole != 0)
 
 
 def log(x: Array, out: Array | None = None) -> Array:
-    """Logarithm of non-negative numbers; log 0 is -inf, without a warning."""
+    """Logarithm of non-negative numbers, without a warning for log 0 = -inf."""
     with np.errstate(divide="ignore"):
         return np.log(x, out=out)
 
@@ -38,7 +38,7 @@ log1p = np.log1p
 
 
 def accurate_log1p(z: Any) -> Array:
-    """log(1 + z), real or complex; NumPy's of complex numbers has no correct digit near 0."""
+    """log(1 + z), real or complex; NumPy's complex log1p has no correct digit near 0."""
     if not np.iscomplexobj(z):
         return np.log1p(z)
     x = z.real
@@ -47,8 +47,8 @@ def accurate_log1p(z: Any) -> Array:
     near = square < -0.5  # 1 + square has lost its digits
     square = np.where(near, 0.0, square)
     whole = 1 + square
-    # log1p and arctan2 take twice as long as log and arctan, where a processor has no AVX-512
-    lost = np.where(square < 1, square - (whole - 1), 0.0)  # digits that 1 + square has rounded off
+    # without AVX-512, log1p and arctan2 take twice as long as log and arctan
+    lost = np.where(square < 1, square - (whole - 1), 0.0)  # rounding error of 1 + square
     out = np.empty(np.shape(z), complex)
     out.real = (np.log(whole) + lost / whole) / 2
     out.imag = np.arctan(y / (1 + x)) if (x > -1).all() else np.arctan2(y, 1 + x)
@@ -58,13 +58,13 @@ def accurate_log1p(z: Any) -> Array:
 
 
 def times(x: Array, logs: Array) -> Array:
-    """`x * logs`, and 0 where x is 0, whatever the log."""
+    """`x * logs`, but 0 where x is 0, even if the log is infinite."""
     return np.where(x == 0, 0.0, x * np.where(x == 0, 0.0, logs))
 
 
 def draw_log_gamma(shape: Array, rng: np.random.Generator, size: Any = None) -> Array:
-    """Draws of log G, G ~ Gamma(shape, 1), `size` in front: at a shape of 1e-3 most of G itself
-    underflows.
+    """Draw log G for G ~ Gamma(shape, 1), with leading axes `size`: at a shape of 1e-3 most G would
+    underflow.
     """
     axes = (() if size is None else tuple(np.atleast_1d(size))) + np.shape(shape)
     small = np.log(rng.uniform(size=axes)) / np.maximum(shape, np.finfo(float).tiny)
@@ -85,9 +85,7 @@ def stirling_series(z: Array) -> Array:
 
 
 def _tail(z: Array, terms: tuple[float, ...]) -> Array:
-    """Sum of terms[k] / z**(2 k + 2), which with PSI_STIRLING is log z - 1 / (2 z) - psi(z) for
-    large z.
-    """
+    """Sum of terms[k] / z**(2 k + 2); with PSI_STIRLING, log z - 1 / (2 z) - psi(z) for large z."""
     square = 1 / z**2
     total = np.zeros_like(z)
     for term in reversed(terms):
@@ -96,13 +94,11 @@ def _tail(z: Array, terms: tuple[float, ...]) -> Array:
 
 
 def log_gamma_ratio(a: Array, s: Any) -> Array:
-    """ln Gamma(a + s) - ln Gamma(a) for a >= 0 and s real or complex.
+    """ln Gamma(a + s) - ln Gamma(a) for a >= 0 and s real or complex; +inf where the real part of a
+    + s is not above 0.
 
-    +inf where Gamma(a + s) has no mean.
-
-    The difference of two log gammas has lost five digits at a = 1e9 and all of them at 1e15. Where
-    both arguments are large, Stirling's series is subtracted term by term, so the large parts never
-    meet.
+    The plain difference loses five digits at a = 1e9 and all of them at 1e15. Where both arguments
+    are large, Stirling's series are subtracted term by term, without cancellation.
 
     >>> round(float(log_gamma_ratio(1e15, 5)), 10)  # 5 log(1e15), and gammaln says 174
     172.6938819746
@@ -115,12 +111,12 @@ def log_gamma_ratio(a: Array, s: Any) -> Array:
         large = (a >= STIRLING_FROM) & (z.real >= STIRLING_FROM)
         if not large.any():
             value = lgamma(z) - lgamma(a)
-        else:  # each in its places alone: both take long
+        else:  # each only where it is needed, as both are slow
             value = np.empty(z.shape, z.dtype)
             near = ~large
             far = np.broadcast_to(a, z.shape)[large]
             step = np.broadcast_to(s, z.shape)[large]
-            # The step is not z - a, which is 0 at a = 1e17.
+            # s itself, as z - a would be 0 at a = 1e17
             leading = (far - 0.5) * accurate_log1p(step / far) + step * np.log(z[large]) - step
             value[large] = leading + stirling_series(z[large]) - stirling_series(far)
             value[near] = lgamma(z[near]) - lgamma(np.broadcast_to(a, z.shape)[near])
@@ -135,11 +131,10 @@ def log_gamma_cumulants(a: Array, order: int) -> Array:
 
 
 def psi_rise(a: Array, s: Array) -> Array:
-    """psi(a + s) - psi(a), the derivative of `log_gamma_ratio` in a, for a > 0 and s >= 0, to the
-    last digits.
+    """psi(a + s) - psi(a) for a > 0 and s >= 0, without cancellation.
 
-    Where a is large, the logarithms and the halves of psi's series log z - 1 / (2 z) - ... are
-    subtracted by hand.
+    It is the derivative of `log_gamma_ratio` in a. For large a, the terms of log z - 1 / (2 z) -
+    ... are subtracted one by one.
 
     >>> float(psi_rise(1e15, 1.0))
     1e-15
@@ -163,7 +158,7 @@ def trigamma(z: Array) -> Array:
 
 
 def trigamma_fall(a: Array, s: Array) -> Array:
-    """psi'(a) - psi'(a + s), for a > 0 and s >= 0, to the last digits, by the same series as
+    """psi'(a) - psi'(a + s) for a > 0 and s >= 0, without cancellation, by the series of
     `psi_rise`.
 
     >>> round(1e24 * float(trigamma_fall(1e12, 1.0)), 10)  # psi' less psi' is 1.00005
@@ -182,9 +177,7 @@ def trigamma_fall(a: Array, s: Array) -> Array:
 
 
 def log_rising_binomial(a: Array, x: Array) -> Array:
-    """ln Gamma(a + x) - ln Gamma(a) - ln x!, a, x >= 0, by the difference whose large parts never
-    meet.
-    """
+    """ln Gamma(a + x) - ln Gamma(a) - ln x! for a, x >= 0, without cancellation."""
     with np.errstate(invalid="ignore"):
         return np.where(
             a >= x,
@@ -194,9 +187,7 @@ def log_rising_binomial(a: Array, x: Array) -> Array:
 
 
 def less(moment: Array, normalizer: Array) -> Array:
-    """`moment - normalizer`, which stays infinite where the moment does not exist, whatever the
-    normalizer is.
-    """
+    """`moment - normalizer`, but infinite where the moment is, whatever the normalizer."""
     return np.where(
         np.isposinf(moment.real),
         np.inf,

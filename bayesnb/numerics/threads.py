@@ -1,7 +1,4 @@
-"""Work on blocks of rows, on as many threads as allowed.
-
-Results come in order, whatever the number of threads.
-"""
+"""Work on blocks of rows in threads, with results in order for any number of threads."""
 
 import os
 import sys
@@ -11,18 +8,15 @@ from functools import cache
 from threading import Lock, Thread
 from typing import Any
 
-# Cells handed to a thread at once: fewer cost more to hand over than to work on, more leave a
-# thread idle at the end.
+# Cells handed to a thread at once: with fewer, handing over takes longer than the work; with more,
+# threads are idle at the end.
 FEWEST = 1 << 18
 MOST = 1 << 20
-PARTS = 8  # of a table in between
+PARTS = 8  # blocks of a table of medium size
 
 
 def pieces(rows: int, width: int, least: int = 1) -> list[slice]:
-    """Blocks of rows to hand to threads, each of `least` rows or more.
-
-    They are the same for any number of threads.
-    """
+    """Blocks of at least `least` rows for threads, the same for any number of threads."""
     if rows * width <= FEWEST:
         return [slice(0, rows)]
     cells = min(max(rows * width // PARTS, FEWEST), MOST)
@@ -30,7 +24,7 @@ def pieces(rows: int, width: int, least: int = 1) -> list[slice]:
 
 
 def blocks(rows: int, step: int) -> list[slice]:
-    """Consecutive blocks of `step` rows, of which the last may be shorter."""
+    """Consecutive blocks of `step` rows; the last may be shorter."""
     if rows <= step:
         return [slice(0, rows)]
     return [slice(start, min(start + step, rows)) for start in range(0, rows, step)]
@@ -41,7 +35,7 @@ def in_order[In, Out](
 ) -> Iterable[Out]:
     """Results of `work` on each item, in the order of the items.
 
-    They are computed lazily one by one, or by threads.
+    They are computed one by one on demand, or by threads.
     """
     if len(items) == 1:
         return [work(items[0])]
@@ -50,8 +44,8 @@ def in_order[In, Out](
 
 
 def _on_threads[In, Out](work: Callable[[In], Out], items: Sequence[In], threads: int) -> list[Out]:
-    """Let this thread and new ones take items in turn until none is left; a pool would take longer
-    to start.
+    """Let this thread and new ones take items until none is left; a pool would start more
+    slowly.
     """
     done: dict[int, Out] = {}
     errors: dict[int, BaseException] = {}
@@ -80,22 +74,21 @@ def _on_threads[In, Out](work: Callable[[In], Out], items: Sequence[In], threads
 
 
 def ahead[Item](items: Iterator[Item]) -> Generator[Item]:
-    """Yield items in their order; while one is used, another thread makes the next, and no more."""
+    """Yield items in order; while one is used, another thread prepares the next, and only that."""
     with ThreadPoolExecutor(1) as thread:
         coming = thread.submit(next, items, None)
         while (item := coming.result()) is not None:
             coming = thread.submit(next, items, None)
             yield item
-            del item  # what is used no more is not kept while the next is awaited
+            del item  # free its memory while waiting for the next
 
 
 def threads_of(n_jobs: int | None) -> int:
-    """Number of threads for `n_jobs`: a negative number is one for each core that this process may
-    use.
+    """Number of threads for `n_jobs`: a negative number means all cores that this process may use.
 
-    None is as many, but no more than the environment allows to Numba's or OpenMP's kernels, or
-    threadpoolctl to OpenMP in this thread: joblib, Dask and batch systems share out a machine so.
-    It is asked only where there is much to do.
+    None means all cores too, but no more than the environment allows for Numba or OpenMP, or
+    threadpoolctl for OpenMP in this thread: joblib, Dask and batch systems divide a machine that
+    way.
     """
     if n_jobs is not None and n_jobs > 0:
         return n_jobs
@@ -106,9 +99,7 @@ def threads_of(n_jobs: int | None) -> int:
 
 
 def _limits() -> Iterable[int]:
-    """Yield the numbers of threads that the environment and libraries allow, and one that is not a
-    limit.
-    """
+    """Yield the numbers of threads that the environment and libraries allow."""
     yield sys.maxsize
     for name in ("NUMBA_NUM_THREADS", "OMP_NUM_THREADS"):
         outermost = os.environ.get(name, "").split(",")[0].strip()
@@ -120,9 +111,8 @@ def _limits() -> Iterable[int]:
 
 @cache
 def _openmp() -> list[Any]:
-    """Libraries of OpenMP in this process, scikit-learn's among them.
-
-    The search takes milliseconds, so it is kept.
+    """OpenMP libraries in this process, such as scikit-learn's; cached, as finding them takes
+    milliseconds.
     """
     from threadpoolctl import ThreadpoolController
 

@@ -1,7 +1,6 @@
-"""Views of cells that are stored otherwise than their family reads them, converted some rows at a
-time.
+"""Views that convert stored cells to the form that their family reads, some rows at a time.
 
-`view[rows]` is an ordinary array (or CSR) of those rows; no copy of the whole table is ever made.
+`view[rows]` is an ordinary array (or CSR) of those rows; the whole table is never copied.
 """
 
 from collections import Counter
@@ -22,14 +21,14 @@ INTEGERS = (np.dtype(np.int64), np.dtype(np.int32))
 LABELS = INTEGERS[:1]
 COUNTS = (np.dtype(np.float64), np.dtype(np.int64))
 EVERY = slice(None)
-LANES = 8  # numbers in a line of a cache
+LANES = 8  # numbers in a cache line
 MOST_LANES = 64
-SWEEP = 1 << 21  # cells, which may be copied
+SWEEP = 1 << 21  # cells of a block of rows, which may be copied
 TABLE = 1 << 21  # entries of a table for some classes
 
 
 class View:
-    """Cells that are read from others, of the same shape: its first field."""
+    """Cells computed from other cells of the same shape, its first field."""
 
     dtype: np.dtype = np.dtype(np.int32)  # of codes
 
@@ -40,7 +39,7 @@ class View:
 
 @dataclass(frozen=True, eq=False)
 class Dense(View):
-    """A sparse block for families that read arrays."""
+    """A sparse block, for families that read arrays."""
 
     rows: sparse.csr_array
 
@@ -54,7 +53,7 @@ class Dense(View):
 
 @dataclass(frozen=True, eq=False)
 class Columns:
-    """Columns that lie apart, as in a dataframe, read as one array of their dtype."""
+    """Separate columns, as in a dataframe, read as one array of their dtype."""
 
     columns: Sequence[Array]
     dtype: np.dtype
@@ -70,7 +69,7 @@ class Columns:
 
 @dataclass(frozen=True, eq=False)
 class Flags(View):
-    """Numbers of which those above a threshold are ones."""
+    """Flags of numbers above a threshold."""
 
     dtype = np.dtype(float)
     numbers: Any  # an array, a view or CSR
@@ -90,11 +89,11 @@ class Flags(View):
 
 @dataclass(frozen=True, eq=False)
 class Lookup:
-    """Codes of integers: `places[j][x - least[j]]` is the code of column j's x, -1 if it is
-    missing.
+    """Codes of integers: `places[j][x - least[j]]` is the code of x in column j, -1 if missing.
 
-    What has no place, or -2 for one, is unknown, and coded as `unknown[j]`. `values[j]` are what
-    column j's integers stand for; None if for themselves. Places that are 0, 1, ... may be a range.
+    An integer without a place, or with place -2, is unknown, and has the code `unknown[j]`.
+    `values[j]` are the levels that the integers of column j stand for; None if they stand for
+    themselves. Places 0, 1, ... may be a range.
     """
 
     least: Array
@@ -104,7 +103,7 @@ class Lookup:
 
     @cached_property
     def table(self) -> tuple[Array, Array, Array, Array]:
-        """Arguments of the kernel `translate`, the columns' places end to end."""
+        """Arguments of the kernel `translate`, with the places of all columns end to end."""
         sizes = self.sizes
         places = [np.asarray(place) for place in self.places]
         return self.least, sizes, np.cumsum(sizes) - sizes, np.concatenate(places)
@@ -116,10 +115,7 @@ class Lookup:
 
     @cached_property
     def plain(self) -> bool:
-        """Whether the integers are the codes already.
-
-        Kernels leave out those beyond, and the -1 of missing cells.
-        """
+        """Whether the integers are the codes already; kernels skip -1 and unknown codes."""
         skip = 0 if self.values is None else 1
         same = all(
             isinstance(place, range) or np.array_equal(place[skip:], np.arange(len(place) - skip))
@@ -128,7 +124,7 @@ class Lookup:
         return same and bool((self.least == -skip).all() and (self.unknown < 0).all())
 
     def unknown_in(self, j: int, column: Array) -> Counter:
-        """Levels in a column that have no place, and how often each occurs."""
+        """Unknown levels of a column, and how often each occurs."""
         distinct, times = np.unique(column, return_counts=True)
         places = self.places[j]
         least = int(self.least[j])
@@ -162,13 +158,13 @@ class Coded(View):
         return codes
 
     def unknown_levels(self, n_jobs: int | None = 1) -> list[Counter]:
-        """Return the levels of each column that are not known, and how often each occurs."""
+        """Return the unknown levels of each column, and how often each occurs."""
         lookup = self.lookup
 
         def has_unknown(rows: slice) -> bool:
             return bool((self._translate(rows, np.full_like(lookup.unknown, -2)) == -2).any())
 
-        # by the distinct values, or by one pass over integers as they are
+        # from the distinct values, or in one pass over the integers
         if lookup.values is not None:
             unknown = any((np.asarray(place) == -2).any() for place in lookup.places)
         else:
@@ -182,7 +178,7 @@ class Coded(View):
 
 @dataclass(frozen=True, eq=False)
 class Graded(View):
-    """Numbers read as codes of the levels of a grid on which they lie; missing ones are -1."""
+    """Numbers read as codes of levels of a grid; missing ones are -1."""
 
     numbers: Any  # an array or a view
     guide: tuple[Array, Array]  # `grid.guide_to` the cuts between levels
@@ -196,11 +192,11 @@ class Graded(View):
 
 @dataclass(frozen=True, eq=False)
 class Paired(View):
-    """Codes of pairs of levels of two columns each, `(r, f)`; -1 where one of both is missing."""
+    """Codes of pairs of levels of two columns, `(r, f)`; -1 where either is missing."""
 
-    cells: tuple[Any, ...]  # codes of levels of some columns each, arrays or views
-    ends: Array  # the columns of each pair, among all of these, `(f, 2)`
-    sizes: Array  # numbers of levels of these
+    cells: tuple[Any, ...]  # codes of levels, each an array or a view of some columns
+    ends: Array  # the two columns of each pair, `(f, 2)`, counted over all `cells`
+    sizes: Array  # number of levels of each column
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -216,30 +212,28 @@ class Paired(View):
 
 
 class WordCounts(sparse.csr_array):
-    """Counts of words in rows, `(r, k)`, and the unknown words, which were left out or counted
-    together.
-    """
+    """Counts of words, `(r, k)`, and the unknown words, which were dropped or counted together."""
 
-    unknown: Counter | None = None  # of all rows; a part of them has none
+    unknown: Counter | None = None  # of all rows; None for a part of them
 
     def unknown_levels(self, n_jobs: int | None = 1) -> list[Counter]:
         return [self.unknown or Counter()]
 
 
 def read(x: Any) -> Any:
-    """Return cells for many passes: codes of levels are looked up now, once."""
+    """Return cells for many passes: codes are computed now, once."""
     return x[EVERY] if isinstance(x, Coded | Graded | Paired) else x
 
 
 def numbers(x: Any, rows: slice) -> Array:
-    """Return rows as a contiguous array of floats, without a copy where they are one."""
+    """Return rows as a contiguous array of floats, without a copy if possible."""
     return readable(x[rows], FLOATS)
 
 
 def entries(x: Any, rows: slice = EVERY) -> tuple[Array, Array, Array]:
     """Return rows as `data`, `indices` and `indptr` of CSR.
 
-    Rows of an array have all cells, zeros too.
+    Rows of an array have all cells, also zeros.
     """
     if sparse.issparse(x):
         starts = x.indptr[rows.start : None if rows.stop is None else rows.stop + 1]
@@ -253,7 +247,7 @@ def entries(x: Any, rows: slice = EVERY) -> tuple[Array, Array, Array]:
 
 
 def as_numbers(x: Any) -> Any:
-    """Return cells as a table has them, where they are read as levels of a grid."""
+    """Return the numbers behind cells that are read as levels of a grid, or else the cells."""
     return x.numbers if isinstance(x, Graded) else x
 
 
@@ -269,7 +263,7 @@ def column(x: Any, feature: int) -> Array:
 
 
 def rows_of(x: Any, rows: Any) -> Any:
-    """Some rows of a table, of CSR without the copy that SciPy makes of a slice."""
+    """Some rows of a table; a slice of CSR is not copied, unlike in SciPy."""
     if not (sparse.issparse(x) and isinstance(rows, slice)):
         return x[rows]
     first, end, _ = rows.indices(x.shape[0])
@@ -281,28 +275,28 @@ def rows_of(x: Any, rows: Any) -> Any:
 
 
 def width_of(x: Any) -> int:
-    """Cells of a row, of a sparse table the cells that are stored, on average."""
+    """Cells per row; for a sparse table, stored cells on average."""
     rows, width = x.shape
     cells = x.numbers if isinstance(x, Flags) else x
     return -(-cells.nnz // rows) if rows > 1 and sparse.issparse(cells) else width
 
 
 def pieces_of(x: Any, least: int = 1) -> list[slice]:
-    """Blocks of a table's rows, dense or CSR, to hand to threads, with `least` cells in each."""
+    """Blocks of rows of a table, dense or CSR, for threads, with at least `least` cells each."""
     width = width_of(x)
     return pieces(x.shape[0], width, least // max(width, 1))
 
 
 def sweeps_of(x: Any) -> list[slice]:
-    """Blocks of rows that several threads go through at once, each for other classes."""
+    """Blocks of rows that several threads read at once, each for different classes."""
     return blocks(x.shape[0], max(SWEEP // max(width_of(x), 1), 1))
 
 
 def lanes(table: Array) -> Array:
-    """Lay out a table with classes side by side, `(c, k) -> (k, lanes)`, filled up with zeros if
-    that is small.
+    """Lay out a table with classes side by side, `(c, k) -> (k, lanes)`, padded with zeros if
+    small.
 
-    Whole lines of a cache are read faster, but a table of two classes gets four times as large.
+    Whole cache lines are read faster, but the table of two classes gets four times as large.
     """
     classes, levels = table.shape
     padded = -(-classes // LANES) * LANES
@@ -312,8 +306,8 @@ def lanes(table: Array) -> Array:
 
 
 def readable(array: Array, dtypes: tuple[np.dtype, ...]) -> Array:
-    """Return the array where kernels can read it, else a copy, of the first of the dtypes if of
-    none of them.
+    """Return the array if kernels can read it, else a copy; the first dtype replaces other
+    dtypes.
     """
     if array.dtype in dtypes and array.flags.c_contiguous and array.flags.writeable:
         return array
