@@ -209,7 +209,9 @@ def test_the_notebook_summary_shows_the_fitted_state_and_escapes_it() -> None:
 
 def test_temper_by_loo_refuses_rows_that_no_exponent_makes_possible() -> None:
     model = NaiveBayes(Categorical(0.0), temper="loo")
-    with pytest.raises(ValueError, match="without row 0 its own cells have probability 0"):
+    with pytest.raises(
+        ValueError, match="the cells of row 0 have probability 0 when it is left out"
+    ):
         model.fit([["x"], ["y"], ["x"], ["z"]], ["a", "a", "b", "b"])
 
 

@@ -415,7 +415,7 @@ def test_what_no_exponent_is_is_refused(temper: Any) -> None:
 def test_a_label_that_its_cells_make_impossible_is_an_error() -> None:
     x = np.array([[0], [0], [1], [1], [2], [2], [0]])
     label = np.array([0, 0, 0, 1, 1, 1, 1])
-    with pytest.raises(ValueError, match="without row 2 its own cells"):
+    with pytest.raises(ValueError, match="the cells of row 2 have probability 0"):
         NaiveBayes(Categorical(Dirichlet(0.0)), temper="columns").fit(x, label)
 
 

@@ -217,7 +217,7 @@ def test_what_leaves_rows_out_refuses_others_and_warns_of_some(name: str) -> Non
         with pytest.raises(ValueError, match=f"{name} needs all rows"):
             CRITICISMS[name](model, xa[:100], ya[:100])
         return
-    with pytest.warns(UnverifiedWarning, match="given are 95 of the") as told:
+    with pytest.warns(UnverifiedWarning, match="and 95 were given") as told:
         CRITICISMS[name](model, xa[5:100], ya[5:100])
     places = [one.filename for one in told if one.category is UnverifiedWarning]
     assert places == [__file__]
@@ -323,10 +323,10 @@ def folded(folds: Any) -> Any:
         (lambda: both(PIPELINE), "last step"),
         (lambda: both(SEARCH), "best_est"),
         (lambda: compare({("a", 1): SEARCH}, X, Y), "at least two|text or a number"),
-        (lambda: folded(ROWS + 1), "at most the number of rows, 30"),
+        (lambda: folded(ROWS + 1), "from 2 to the number of rows, 30"),
         (lambda: folded([1, 2]), "one fold for each of 30 rows"),
-        (lambda: folded(pd.Series([*"ab" * 14, "a", pd.NA])), "1 rows have none .first row 29"),
-        (lambda: folded(np.where(np.arange(ROWS) < 2, np.nan, 1.0)), "2 rows have none"),
+        (lambda: folded(pd.Series([*"ab" * 14, "a", pd.NA])), "1 rows have no fold .first row 29"),
+        (lambda: folded(np.where(np.arange(ROWS) < 2, np.nan, 1.0)), "2 rows have no fold"),
         (lambda: folded(np.zeros(ROWS)), "all rows are in 0.0"),
         (lambda: folded(True), "got True"),
         (lambda: GaussianNB().fit(X, Y).loo(X, Y, exponents="gone"), "'left' or 'kept'"),

@@ -1,3 +1,3 @@
-"""Choosing between models, on arrays: leave-one-out, folds, scores, exponents, priors' settings,
+"""Model selection on arrays: leave-one-out, k-fold, scores, exponents, hyperparameters,
 evidence.
 """

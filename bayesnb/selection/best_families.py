@@ -1,4 +1,4 @@
-"""The family of each column, chosen among candidates by the label's exact leave-one-out score."""
+"""Choosing the family of each column by the exact leave-one-out log score of the label."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -21,7 +21,7 @@ from bayesnb.selection.leave_one_out import choose_rows, column_scores
 
 
 class LabelledTable(NamedTuple):
-    """A table, the codes of its rows' classes, their weights, the classes, and their prior."""
+    """A table, class codes and weights of its rows, the classes, and the class prior."""
 
     table: Table
     codes: Array
@@ -31,17 +31,14 @@ class LabelledTable(NamedTuple):
 
 
 class Contest(NamedTuple):
-    """Columns that are decided together, and the candidates for their family."""
+    """Columns for which one choice is made, and the candidates."""
 
     best_of: BestOf
     places: Sequence[int]
 
 
 class Chosen(NamedTuple):
-    """Blocks of columns with one family each, and how these were chosen.
-
-    `grids` are those of the columns, by place.
-    """
+    """Columns by family, how families were chosen, and the grids of columns, by place."""
 
     families: FamilyColumns
     choices: tuple[Choice, ...]
@@ -49,7 +46,7 @@ class Chosen(NamedTuple):
 
 
 def choose_families(declared: DeclaredColumns, rows: LabelledTable) -> Chosen:
-    """Let every `BestOf` give way to one family for each of its columns."""
+    """Replace every `BestOf` by one family for each of its columns."""
     fixed: DeclaredColumns = []
     contests = []
     for family, places in declared:
@@ -68,7 +65,7 @@ def choose_families(declared: DeclaredColumns, rows: LabelledTable) -> Chosen:
         if able:
             elpd[able, k], grids[k] = _label_scores([contests[i] for i in able], k, rows)
     number = len(rows.codes) if rows.weight is None else rows.weight.sum()
-    # the more choices for each row, the more of them are won by chance
+    # with more choices per row, more of them are won by chance
     times = max(1.0, len(contests) / max(number, 1.0))
     choices = []
     kept: dict[int, Grid] = {}
@@ -82,9 +79,8 @@ def choose_families(declared: DeclaredColumns, rows: LabelledTable) -> Chosen:
 
 
 def _is_able(contest: Contest, k: int, rows: LabelledTable) -> bool:
-    """Whether the k-th candidate, if there is one, can have all cells.
-
-    One after the first must not be refuted.
+    """Whether there is a k-th candidate that can model all cells and, unless first, is not
+    refuted.
     """
     if k >= len(contest.best_of.candidates):
         return False
@@ -103,11 +99,10 @@ def _is_able(contest: Contest, k: int, rows: LabelledTable) -> bool:
 def _label_scores(
     contests: Sequence[Contest], k: int, rows: LabelledTable
 ) -> tuple[Array, dict[int, Grid]]:
-    """Score the label, left out, by the columns of each contest alone.
+    """Leave-one-out score of the label under the k-th candidate, by the columns of each contest
+    alone.
 
-    They have their k-th candidates as families.
-
-    The second value are grids that these have learnt, by the places of columns.
+    Also return the grids learnt, by the places of columns.
     """
     families = grouped([(contest.best_of.candidates[k], contest.places) for contest in contests])
     schema = Schema.learn(rows.table, families, weight=rows.weight)
@@ -121,14 +116,14 @@ def _label_scores(
 
 
 def leave_out_features(schema: Schema, rows: LabelledTable) -> tuple[Array, Array, Rows]:
-    """Return what classes and features say of rows that are left out, and these rows.
+    """Return leave-one-out scores of classes, `(r, c)`, and features, `(r, c, f)`, and the rows.
 
-    Shapes: `(r, c)` and `(r, c, f)`. They are a part of many rows, and count as much as all.
+    If there are many rows, they are a part of them, weighted up to all.
     """
     shard, seen = Shard.of(schema, rows.classes, rows.table, rows.codes, rows.weight)
     part = seen.where(choose_rows(seen, len(rows.classes), len(schema.keys)))
     log_class, scores = column_scores(model_of(shard, rows.class_prior), part, rows.table.n_jobs)
-    # of rows that cannot be left out a column says nothing
+    # columns are uninformative for rows that cannot be left out
     scores = np.where(np.isnan(scores), 0.0, scores)
     times = seen.counts.sum() / part.counts.sum()
     return log_class, scores, replace(part, weight=times * part.counts)
@@ -145,7 +140,7 @@ def score_labels(log_class: Array, scores: Array, rows: Rows) -> Array:
 
 
 def _features_by_place(schema: Schema) -> dict[int, int]:
-    """Return the number of each column's feature, those of all blocks end to end."""
+    """Return the feature of each column, counted over all blocks end to end."""
     at: dict[int, int] = {}
     first = 0
     for block in schema.blocks:
@@ -156,14 +151,13 @@ def _features_by_place(schema: Schema) -> dict[int, int]:
 
 
 def _choose(contest: Contest, elpd: Array, margin: float, table: Table) -> Choice:
-    """Take the first able candidate, unless the best beats it by more than the margin.
-
-    A candidate is able if it can have the cells.
+    """Choose the first candidate that can model the cells, unless the best beats it by the
+    margin.
     """
     best_of = contest.best_of
     scores = elpd[: len(best_of.candidates)]
     able = np.flatnonzero(~np.isnan(scores))
-    chosen = 0  # if none is able, the first one's error says what is wrong
+    chosen = 0  # if none can, the error of the first says why
     if able.size:
         chosen = int(able[0])
         best = int(np.nanargmax(scores))

@@ -1,16 +1,16 @@
-"""Evidence that rows learnt and new rows are of one distribution, by column.
+"""Evidence that rows learnt and new rows have the same distribution, by column.
 
     log Bayes factor = log evidence(learnt + new) - log evidence(learnt) - log evidence(new)
 
-All three under one prior; summed over classes where the labels of the new rows are known, else of
-the stats of all classes together. Of d such factors, those below -log(d / 0.05) say that something
-has changed. If nothing has, and the families have the right shape, at most 5 % of tables have such
-a factor: the mean of exp(-factor) over new rows of the distribution learnt is 1 (Markov's
-inequality, and Bonferroni's).
+All three use the same prior; they are summed over classes if the labels of the new rows are known,
+and otherwise use the stats of all classes together. Among d such factors, those below -log(d /
+0.05) are taken as a change. If nothing has changed, and the families fit, at most 5 % of tables
+have one: the mean of exp(-factor) over new rows from the distribution learnt is 1 (inequalities of
+Markov and Bonferroni).
 
-A share has a factor under Beta(0.5, 0.5): of missing cells, and of cells of unknown levels. Of the
-rows learnt no cell has an unknown level, so theirs are those whose level no other cell has: without
-the cell it would be unknown (Good 1953). Ids are new in every table, and that is no change.
+The shares of missing cells and of unknown levels each have a factor under Beta(0.5, 0.5). Rows
+learnt have no unknown levels, so levels that occur once are counted instead: without that cell they
+would be unknown (Good 1953). Ids are new in every table, and are not taken as a change.
 """
 
 from collections.abc import Sequence
@@ -30,16 +30,16 @@ SHARE = "{}", "{}_learnt", "{}_log_bayes_factor"
 
 
 def find_limit(factors: int) -> float:
-    """Return the log Bayes factor below which one of so many is a change."""
+    """Return the log Bayes factor below which one of this many is a change."""
     return float(np.log(FALSE_ALARMS / max(factors, 1)))
 
 
 def compare_block(
     family: Any, prior: Belief, learnt: Any, new: Any, rows: Sequence[Array]
 ) -> dict[str, Array]:
-    """Compare the stats of two tables of so many rows, `(c,)` each: numbers of features, `(f,)`.
+    """Compare the stats of two tables, whose rows are `(c,)` each: numbers by feature, `(f,)`.
 
-    They are NaN where there is no such number.
+    NaN where a number is not defined.
     """
     learnt, new = learnt.aligned(new)
     numbers = {"log_bayes_factor": same_distribution(family, prior, learnt, new)}
@@ -54,19 +54,17 @@ def compare_block(
         numbers |= _compare_shares(MISSING, *flags)
     if family.counts_levels:
         numbers |= _compare_levels(family, pool(learnt), pool(new))
-    if family.words:  # words of one row come together: a number of them has no binomial spread
+    if family.words:  # words come in bursts, so their number is not binomial
         numbers["unseen_log_bayes_factor"] = nothing
     return numbers
 
 
 def same_distribution(family: Family, prior: Belief, learnt: Any, new: Any) -> Array:
-    """Log Bayes factors that two tables are of one distribution against two, `(c, f) -> (f,)`.
+    """Log Bayes factors of one distribution for both tables against two, `(c, f) -> (f,)`.
 
-    Evidence of a histogram is relative to the distribution of both tables: relative to that of
-    the rows learnt, these would be explained better than any others.
-
-    Levels take the smaller of two factors for a change, as in `relevance`: noise in a column of
-    many rare levels is no change.
+    The evidence of a histogram is relative to the distribution of both tables; relative to that of
+    the rows learnt, it would favour these rows. Levels use the smaller of two factors for a change,
+    as in `relevance`, so that noise in a column of many rare levels is no change.
     """
     both = learnt + new
     prior = prior.relative_to(both)
@@ -82,7 +80,7 @@ def same_distribution(family: Family, prior: Belief, learnt: Any, new: Any) -> A
 
 
 def _compare_levels(family: Any, learnt: Any, new: Any) -> dict[str, Array]:
-    """Compare the shares of cells with an unknown level, of stats of one class."""
+    """Compare the shares of cells with unknown levels, for stats of one class."""
     before, column = family.seen(learnt).counts[0], family.seen(learnt).column
     after = family.seen(new).counts[0]
     unknown = before == 0
@@ -95,8 +93,8 @@ def _compare_levels(family: Any, learnt: Any, new: Any) -> dict[str, Array]:
 
 
 def _compare_shares(share: str, learnt: BernoulliStats, new: BernoulliStats) -> dict[str, Array]:
-    """Return the new share, the one learnt, and the log Bayes factor that they are the same."""
-    prior = Beta(0.5, 0.5)  # of Jeffreys: shares of cells near 0 are usual
+    """Return the new share, the one learnt, and the log Bayes factor for their equality."""
+    prior = Beta(0.5, 0.5)  # Jeffreys' prior, as shares near 0 are common
     apart = prior.log_evidence(learnt) + prior.log_evidence(new)
     factors = (prior.log_evidence(learnt + new) - apart).sum(axis=0)
     numbers = []

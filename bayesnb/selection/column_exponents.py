@@ -1,22 +1,22 @@
 """Exponents by column, and how fast those of words fall with the length of a row: t / (1 + n / n0)
 at n words.
 
-The words of a text repeat one another, so that one exponent is too few for short texts and too many
-for long ones. As everywhere here, a score under an exponent is taken to be the exponent times the
-score; so one table of exact leave-one-out scores L is enough for all n0. With the class's part and
-the other columns fixed, for a block of words
+The words of a text repeat one another, so one exponent is too small for short texts and too large
+for long ones. As everywhere here, a tempered score is the exponent times the score, so one table of
+exact leave-one-out scores L is enough for all n0. With the class prior and the other columns fixed,
+for a block of words
 
     maximise over n0 and t <= 1    sum_i log softmax_c(rest_ic + t L_ic / (1 + n_i / n0))_{y_i}
 
-where t has no prior: the one near 1 is for rows of any length, and a small n0 would evade it. n0 is
-a power of 2 up to the longest row, or infinite, where nothing falls: a factor of 2 changes the
-score of held-out rows by some percent at most. The prior is weak: before the rows are seen, an
-infinite n0 is e times as probable as each of the others, so that these must be better by a nat.
-Short texts, and such whose words are independent, keep their one exponent to the last digit. Then
-all exponents are found as always, by scores that are divided by 1 + n / n0.
+where t has no prior: the prior of exponents is for rows of any length, and a small n0 would evade
+it. n0 is a power of 2 up to the longest row, or infinite for no fall: a factor of 2 changes the
+score of held-out rows by a few percent at most. The prior is weak: an infinite n0 has e times the
+prior probability of any other, so these must be better by one nat. Short texts, and texts with
+independent words, keep exactly the same exponent. All exponents are then estimated as usual, from
+scores divided by 1 + n / n0.
 
-Where rows come in batches, n0 is that of the first; each batch is scored before it is learnt, and
-what earlier ones said of the exponents is the ridge.
+For rows in batches, n0 is that of the first batch. Each batch is scored before it is learnt, with
+the exponents from earlier batches as the centre of the ridge.
 """
 
 from dataclasses import replace
@@ -49,19 +49,19 @@ from bayesnb.selection.leave_one_out import (
 
 LENGTH_MARGIN = 1.0  # nats by which a finite length must be better
 DIFFERENCE_STEP = 1e-2  # of log t, for its second derivative
-COARSE_TOLERANCE = 1e-2  # of log t: the height is flat there
-# of columns: of more columns, those that alone say least about the label share one
+COARSE_TOLERANCE = 1e-2  # of log t, near the maximum, where the score is flat
+# with more columns, those that alone predict the label worst share an exponent
 MAX_EXPONENTS = 500
 LINK_SHARE = 0.25  # the prior mean of a link's exponent, relative to that of columns
 
 
 def find_one_exponent(model: Model, rows: Rows, n_jobs: int | None = None) -> Temper:
-    """Find one exponent by the leave-one-out log score of the labels, and its prior.
+    """Estimate one exponent from the leave-one-out log score of the labels and its prior.
 
-    A row of weight w counts as w rows: one of them is left out, and its score counts w times.
-    Where these are only the last of the rows that were learnt, a row without which its class
-    has no distribution is passed over. The standard deviation is that of the second derivative
-    in log t, by differences.
+    A row of weight w counts as w rows: one of them is left out, and its score counts w times. If
+    these are only the last of the rows learnt, rows without which their class has no distribution
+    are skipped. The standard deviation comes from the second derivative in log t, by finite
+    differences.
     """
     one = np.minimum(rows.counts, 1.0)
     log_class = log_class_left_out(model, rows, one, PREDICTIVE)
@@ -86,18 +86,16 @@ def find_one_exponent(model: Model, rows: Rows, n_jobs: int | None = None) -> Te
 
 
 def find_exponents(model: Model, rows: Rows, n_jobs: int | None = None) -> Temper:
-    """Find an exponent for each column, by leave-one-out of rows that were learnt.
+    """Estimate an exponent for each column, with standard deviations, by leave-one-out.
 
-    Standard deviations come with them.
-
-    Of many rows it takes a part, spread evenly over every class.
+    If there are many rows, an evenly spaced part of every class is used.
     """
     few = choose_scored(model, rows)
     return exponents_of(model, few, column_scores(model, few, n_jobs))
 
 
 def exponents_of(model: Model, few: Rows, table: tuple[Array, Array]) -> Temper:
-    """Find an exponent for each column by scores of rows, `(r, c)` and `(r, c, f)`, left out."""
+    """Estimate an exponent for each column from leave-one-out scores, `(r, c)` and `(r, c, f)`."""
     there = are_there(model, few)[few.codes]
     scores = LabelScores.of(table, few, there)
     words = count_words_of_rows(model, few)[scores.places]
@@ -111,7 +109,9 @@ def exponents_of(model: Model, few: Rows, table: tuple[Array, Array]) -> Temper:
 
 
 def _average(scores: LabelScores, linked: Array) -> Temper:
-    """Find exponents whose prior is around one for all columns, and of links a part of it."""
+    """Estimate exponents whose prior mean is one number for all columns, and a part of it for
+    links.
+    """
     t, sd = average_one_exponent(scores, ~linked)
     groups, first = group_columns(scores, linked)
     means = np.where(linked, LINK_SHARE * t, t)[first]
@@ -120,17 +120,18 @@ def _average(scores: LabelScores, linked: Array) -> Temper:
 
 
 def _of_features(found: Maximum, groups: Array) -> Temper:
-    """Return exponents of groups as those of their features."""
+    """Repeat the exponents of groups for their features."""
     covariance = ExponentCovariance(found.covariance, groups)
     return Temper(found.mean[groups], found.sd[groups], None, covariance)
 
 
 def group_columns(scores: LabelScores, linked: Array) -> tuple[Array, Array]:
-    """Return the group of each column, which shares an exponent, and each group's first column.
+    """Return the group of each column, which shares an exponent, and the first column of each
+    group.
 
-    Links, and the columns that alone say most about the label, are by themselves; of a wide
-    table, all others are one group, the last one. So second derivatives have at most
-    MAX_EXPONENTS rows, and as many as there are links.
+    Links, and the columns that alone predict the label best, are groups by themselves; in a wide
+    table all others are the last group. So the matrix of second derivatives has at most
+    MAX_EXPONENTS rows plus one for each link.
     """
     columns = np.arange(len(linked))
     if len(columns) <= MAX_EXPONENTS:
@@ -151,9 +152,8 @@ def are_links(model: Model) -> Array:
 
 
 def update_exponents(known: Temper, model: Model, rows: Rows) -> Temper:
-    """Update exponents by rows that the model has not learnt yet.
-
-    Features of one group share an exponent, as they did before.
+    """Update exponents by rows that the model has not learnt yet, with the same groups as
+    before.
     """
     value = np.asarray(known.value)
     groups = np.arange(len(value)) if known.covariance is None else known.covariance.group
@@ -171,14 +171,14 @@ def update_exponents(known: Temper, model: Model, rows: Rows) -> Temper:
 
 
 def choose_scored(model: Model, rows: Rows) -> Rows:
-    """Return the rows by which exponents of columns are found."""
+    """Return the rows from which exponents of columns are estimated."""
     columns = sum(features_of(block) for block in model.prior.blocks)
     classes = len(model.stats.classes)
     return rows.where(choose_rows(rows, classes, columns, min(columns, MAX_EXPONENTS)))
 
 
 def count_words_of_rows(model: Model, rows: Rows) -> Array:
-    """Number of words of rows in each column, 0 in one that is no block of words, `(r, f)`."""
+    """Number of words in each row and column, 0 for columns that are not words, `(r, f)`."""
     words = []
     for block, x in zip(model.prior.blocks, rows.cells, strict=True):
         if block.words(x[:0]) is None:
@@ -189,7 +189,7 @@ def count_words_of_rows(model: Model, rows: Rows) -> Array:
 
 
 def find_lengths(scores: LabelScores, words: Array, w: Array) -> Array:
-    """The most probable n0 of each column of words, the other columns at the exponents w.
+    """The most probable n0 of each column of words, with exponents w of the other columns.
 
     Shapes: `(r, f), (f,) -> (f,)`.
     """
@@ -210,7 +210,7 @@ def find_lengths(scores: LabelScores, words: Array, w: Array) -> Array:
 
 
 def score_best_exponent(block: LabelScores) -> float:
-    """How well the best exponent of one column predicts the labels, at most 1."""
+    """Log score of the labels under the best exponent of one column, which is at most 1."""
 
     def total(log_t: float) -> float:
         return block.total(np.exp([log_t]))

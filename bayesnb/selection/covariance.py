@@ -1,15 +1,15 @@
-"""Whether columns, once more as one Gaussian, tell more of the label.
+"""Whether a joint Gaussian of columns improves predictions of the label.
 
-What naive Bayes misses most on tables of numbers is a plane: correlated columns whose difference
-tells the classes apart. With a full covariance they are one more column with an exponent of its
-own. What it misses on tables of levels is a rule: log-odds to which levels add, or which two of
-them have together. Indicators of levels are numbers too, and so are the products of two of them;
+On tables of numbers, naive Bayes mainly misses linear boundaries: correlated columns whose
+difference separates the classes. A joint Gaussian with full covariance acts as one more column with
+its own exponent. On tables of levels, naive Bayes misses rules: log-odds that are additive in
+levels, or depend on combinations of two. Indicators of levels, and their products, are numbers too;
 with them the Gaussian is a linear or quadratic discriminant of levels.
 
-The columns that it takes, numbers alone, or with indicators, or with products besides, and its
-prior, from classes that have nothing in common to classes that have their covariance in common, are
-those under which the labels' exact leave-one-out score by it alone is best; and it is kept where it
-improves that by all columns by more than MARGIN nats, exponents left by each row.
+Its columns (numbers; also indicators; also products) and its prior (from separate to shared
+covariances) maximise the exact leave-one-out score of the labels by the Gaussian alone. It is kept
+if it improves the score by all columns by more than MARGIN nats, with exponents estimated without
+each row.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -45,30 +45,27 @@ from bayesnb.selection.leave_one_out import (
 from bayesnb.selection.link_search import level_reader
 
 COVARIANCE = "covariance"
-MIN_ROWS = 3  # complete ones, for each number or indicator
-MAX_WIDTH = 200  # of numbers and indicators
-MAX_WORK = 4e7  # multiplications of a predictive of all rows, where indicators are among them
-# Share of the rows that lack no number: fewer would not stand for all of them, and the others lack
-# so many different ones that to predict them takes long.
+MIN_ROWS = 3  # complete rows for each number or indicator
+MAX_WIDTH = 200  # numbers and indicators
+MAX_WORK = 4e7  # multiplications to score all rows, if there are indicators
+# Share of complete rows: fewer would not be representative, and predicting the others takes long,
+# as they have many patterns of missing cells.
 MIN_COMPLETE = 0.25
-# degrees of freedom that are tried, above the number of columns: from quadratic to linear
-# discriminant analysis
+# candidate degrees of freedom above the number of columns: from quadratic to linear discriminant
+# analysis
 DOFS = (2.0, 10.0, 60.0, 1e3, 1e5)
-ROUNDING = 1e-12  # of a number: columns that vary less are constant
-MARGIN = 2.0  # nats by which the labels' score must improve
+ROUNDING = 1e-12  # relative: columns that vary less are constant
+MARGIN = 2.0  # nats by which the score of the labels must improve
 
 
 def try_covariance(schema: Schema, rows: LabelledTable) -> Schema:
-    """Add columns as one Gaussian, if there are rows enough, for `keep_covariance`.
-
-    The same schema else.
-    """
+    """Add the best joint Gaussian of columns, if there are enough rows, for `keep_covariance`."""
     some = np.flatnonzero(evenly(rows.codes, MAX_ROWS))
     weight = None if rows.weight is None else rows.weight[some]
     chosen = None
     best = -np.inf
     for places, indicators in list_candidates(schema, rows.table):
-        least = best if chosen is None else best + MARGIN  # what is larger must be worth it
+        least = best if chosen is None else best + MARGIN  # a larger model must beat the margin
         x = np.asarray(read_together(rows.table, places, indicators)[some], float)
         varies = has_spread(x)
         x = x[:, varies]
@@ -76,7 +73,7 @@ def try_covariance(schema: Schema, rows: LabelledTable) -> Schema:
         places = tuple(np.array(places, int)[is_number].tolist())
         if indicators is not None:
             if not is_level.any():
-                continue  # without them it was tried
+                continue  # already tried without indicators
             indicators = indicators[is_level]
         labelled = Rows([], [x], rows.codes[some], weight)
         if not are_enough(labelled, rows, places, indicators):
@@ -94,7 +91,7 @@ def try_covariance(schema: Schema, rows: LabelledTable) -> Schema:
 
 
 def list_candidates(schema: Schema, table: Table) -> Iterator[tuple[Sequence[int], Any]]:
-    """Yield columns of numbers, by their places, and indicators of levels, if any, beside them."""
+    """Yield places of columns of numbers, and indicators of levels or None."""
     numbers = find_numbers(schema, table)
     if numbers:
         yield numbers, None
@@ -113,7 +110,7 @@ def list_candidates(schema: Schema, table: Table) -> Iterator[tuple[Sequence[int
 
 
 def find_numbers(schema: Schema, table: Table) -> list[int]:
-    """Return the places of columns of numbers, also of those whose values were taken as levels."""
+    """Return the places of columns of numbers, including those modelled as levels by `BestOf`."""
     chosen = {choice.key for choice in schema.choices}
     places = []
     for block in schema.columns_alone.blocks:
@@ -128,7 +125,7 @@ def find_numbers(schema: Schema, table: Table) -> list[int]:
 def are_enough(
     few: Rows, rows: LabelledTable, places: Sequence[int], indicators: Indicators | None
 ) -> bool:
-    """Return whether there are columns, and rows that lack none, to tell them apart."""
+    """Return whether there are enough columns, complete rows, and not too much work."""
     x = few.cells[0]
     columns = len(places)
     if indicators is not None:
@@ -142,7 +139,7 @@ def are_enough(
 
 
 def has_spread(x: Array) -> Array:
-    """Return which columns have numbers that differ by more than rounding, `(d,)`."""
+    """Return which columns vary by more than rounding, `(d,)`."""
     with np.errstate(over="ignore"):
         least = np.fmin.reduce(x, axis=0)
         most = np.fmax.reduce(x, axis=0)
@@ -152,14 +149,14 @@ def has_spread(x: Array) -> Array:
 
 
 def score_alone(scale: Scale, rows: Rows, table: LabelledTable) -> Iterator[tuple[float, float]]:
-    """Yield degrees of freedom, and how well these columns alone predict labels, left out."""
+    """Yield degrees of freedom, and the leave-one-out score of labels by these columns alone."""
     classes = len(table.classes)
     x = scale.read(rows.cells[0])
     width = x.shape[1]
     stats = VectorStats.of(x, one_hot(rows.codes, classes, rows.weight))
     labels = DirichletStats(np.bincount(rows.codes, rows.counts, classes))
     every = replace(rows, cells=[x])
-    # rows that lack a number have learnt nothing, and take long where many lack different ones
+    # incomplete rows were not counted, and many patterns of missing cells take long
     complete = ~np.isnan(x).any(axis=1)
     few = every.where(complete & choose_rows(every, classes, 1))
     gone = np.minimum(few.counts, 1.0)
@@ -176,10 +173,11 @@ def score_alone(scale: Scale, rows: Rows, table: LabelledTable) -> Iterator[tupl
 def keep_covariance(
     fitted: Fitted, rows: Rows, find_temper: Callable[..., Temper], n_jobs: int | None
 ) -> Fitted:
-    """Return what was learnt with columns as one Gaussian, or without it, and exponents.
+    """Return the model with or without the joint Gaussian, and its exponents.
 
-    It is kept where rows that are left out, and leave the exponents, have better scores by more
-    than MARGIN nats. `find_temper` finds exponents by a model, rows, and their scores by column.
+    It is kept if the leave-one-out score, with exponents also estimated without each row, improves
+    by more than MARGIN nats. `find_temper` estimates exponents from a model, rows, and scores by
+    column.
     """
     without = drop_covariance(fitted)
     few = choose_scored(fitted.model, rows)
@@ -204,17 +202,14 @@ def keep_covariance(
 
 
 def drop_covariance(fitted: Fitted) -> Fitted:
-    """Return what was learnt without the covariance, which is the last block."""
+    """Return the model without the covariance, which is the last block."""
     blocks = fitted.schema.blocks[:-1]
     model = fitted.model.of_first_blocks(len(blocks))
     return replace(fitted, schema=fitted.schema.with_blocks(blocks), model=model)
 
 
 def score_columns(model: Model, rows: Rows, columns: Array) -> Array:
-    """Scores of left-out rows by some columns of the covariance alone, `(f,) -> (r, c)`.
-
-    They are of what the rows have taught about these columns.
-    """
+    """Leave-one-out scores by the marginal Gaussian of some columns, `(f,) -> (r, c)`."""
     prior: Any = model.prior.blocks[-1]
     stats: Any = model.stats.blocks[-1]
     belief = prior.of_columns(columns)

@@ -1,34 +1,33 @@
-"""Exponents on the features' evidence, chosen by the exact leave-one-out log score of the labels.
+"""Exponents on the evidence of features, estimated by the exact leave-one-out log score of labels.
 
-Naive Bayes counts dependent features as if each were news. Exponents w on their densities are a
-cure: the scores of the classes are log p(c) + sum_j w_j log p_j(x_j | c). One exponent t for all
-features has the prior log t ~ Normal(0, 0.5**2), and is at most 1: above that it overfits few rows.
-One for each of f columns has a ridge,
+Naive Bayes counts dependent features as if they were independent. Exponents w on their densities
+correct this: the scores of the classes are log p(c) + sum_j w_j log p_j(x_j | c). One exponent t
+for all features has the prior log t ~ Normal(0, 0.5**2), and is at most 1: larger ones overfit few
+rows. Exponents of f columns have a ridge prior,
 
     w_j ~ Normal(t, t**2), w_j >= 0,     log t ~ Normal(-log(f) / 2, 0.5**2), t <= 1
 
-around the mean of t: halfway, on a log scale, between columns that all say the same, each worth 1 /
-f, and independent ones, worth 1. A few rows of many columns are often told apart without error
-whatever the exponents, and then the prior is what keeps the probabilities modest. Exponents of
-links between columns have such a ridge around a part of t.
+around the mean of t: halfway, on a log scale, between identical columns, with exponents 1 / f, and
+independent ones, with exponents 1. Few rows of many columns can often be separated without error
+whatever the exponents; the prior then keeps the probabilities moderate. Exponents of links between
+columns have such a ridge around a part of t.
 
-The score of the labels and the ridge are together concave in w, a log-sum-exp of linear forms and a
-quadratic, so the maximum is the only one; the inverse of the negative second derivatives there is
-the Laplace approximation of the covariance. It is an empirical choice, not a likelihood: the
-evidence, and whatever is drawn, stay those of the model with the exponents 1.
+The score of the labels plus the log prior is concave in w, so the maximum is unique; the inverse of
+the negative second derivatives there is the Laplace approximation of the covariance. The exponents
+are an empirical choice, not part of a likelihood: evidence and draws are those of the model with
+exponents 1.
 
-Exponents w are chosen by the scores of the same rows that are then held out. With them fixed,
-held-out scores are too good. So each row leaves them too, by one Newton step on the objective by
-which they were found. For row i with the scores s_c = log p(c) + sum_j w_j L_cj, all of the other
-rows, and p = softmax(s),
+Exponents are estimated from the same rows that are then held out, which makes held-out scores too
+good. So they are also estimated without each row, by one Newton step on their objective. For row i
+with leave-one-out scores s_c = log p(c) + sum_j w_j L_cj and p = softmax(s),
 
     m = sum_c p_c L_c      g = weight (L_y - m)      G'G = weight sum_c p_c (L_c - m) (L_c - m)'
     w(-i) = max(w - (S**-1 - G'G)**-1 g, 0)
     (S**-1 - G'G)**-1 = S + S G' (1 - G S G')**-1 G S
 
 S is the covariance of the exponents, the inverse of the negative second derivatives of the
-objective, of which G'G is the row's part and g its part of the slope. One system of equations a
-row, as large as there are classes.
+objective. The row contributes G'G to these, and g to the gradient. Each row needs one system of
+equations, with one equation per class.
 """
 
 from collections.abc import Callable
@@ -44,29 +43,29 @@ from bayesnb.model.powers import ExponentCovariance, add_groups
 from bayesnb.model.product import Rows, normalise_log
 from bayesnb.numerics.special import ratio
 
-SPREAD = 0.5  # standard deviation of the log of the one exponent
-MIN_EXPONENT = 1e-3  # the smallest one that is tried
-# Standard deviations of the ridge, in units of its mean, in the order in which they are tried; and
-# the one beside each, from whose exponents it starts.
+SPREAD = 0.5  # prior standard deviation of the log of a common exponent
+MIN_EXPONENT = 1e-3  # the smallest candidate
+# Standard deviations of the ridge, relative to its mean, in the order of trial; each starts from
+# the exponents at its neighbour.
 WIDTHS = {1.0: 1.0, 2.0: 1.0, 4.0: 2.0, 8.0: 4.0, 0.5: 1.0, 0.25: 0.5}
-# Nats by which one width, or length, is worse than another, so that those beyond it are not tried.
+# If a width or length is worse than the best by so many nats, those beyond it are not tried.
 LOG_NEGLIGIBLE = 12.0
 MAX_STEPS = 200
 MIN_STEP = 1e-12
 TOLERANCE = 1e-9
-POINTS = 40  # of log t, over which it is averaged, twice
+POINTS = 40  # grid points of log t for averages, refined once
 LOG_TOLERANCE = 1e-6  # of log t
-# S is averaged over ridges, so that a row may seem to have told more than is known: at most so much
-# is taken back.
+# S is averaged over ridges, so a row may seem to contribute more information than there is: at most
+# this share is subtracted.
 MAX_TOLD = 0.95
 LOG_IMPOSSIBLE = 1e3  # nats below another class: exp(-1e3) is 0
 
 
 class Maximum(NamedTuple):
-    """The most probable exponents, `(f,)`, what is not known of them, and their log evidence.
+    """The most probable exponents, `(f,)`, their uncertainty, and the log evidence of the ridge.
 
-    An exponent that is held at 0 has a standard deviation, but no covariance. The evidence is that
-    of the ridge, by Laplace's approximation.
+    Exponents at the bound 0 have a standard deviation, but no covariance. The evidence is Laplace's
+    approximation.
     """
 
     mean: Array
@@ -77,18 +76,16 @@ class Maximum(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class LabelScores:
-    """Log odds of the other classes against each row's label, in parts by column.
+    """Log-odds of the other classes against each row's label, split by column.
 
-    Exponents weigh the columns' parts.
-
-    A class that a cell makes impossible stays so, whatever the exponent of its column: its odds
-    are 0, and the columns' parts are too.
+    Exponents weight the columns. A class that a cell makes impossible stays impossible, whatever
+    the exponent: its log-odds are minus infinity, and its terms by column 0.
     """
 
-    odds: Array  # of the classes themselves, `(r, c - 1)`
-    table: Array  # of the columns, `(r, c - 1, f)`
+    odds: Array  # prior part, `(r, c - 1)`
+    table: Array  # parts of the columns, `(r, c - 1, f)`
     counts: Array  # weights of the rows
-    places: Array | None = None  # of these rows among those that were given
+    places: Array | None = None  # indices of these rows among those given
 
     @classmethod
     def of(
@@ -98,11 +95,11 @@ class LabelScores:
         there: Array,
         parameter: str = "temper='columns'",
     ) -> Self:
-        """Take rows with scores, `(r, c)` and `(r, c, f)`.
+        """Build from leave-one-out scores, `(r, c)` and `(r, c, f)`.
 
-        Raise for a row that its own cells make impossible under its label; where not all rows are
-        `there`, its score may be undefined. A row whose class is impossible without it, as one of a
-        class alone may be, says nothing of exponents.
+        Raise for a row whose own cells are impossible under its label. Rows whose class is
+        impossible without them, such as the only row of a class, are dropped; so are rows with
+        undefined scores unless all rows of the class are `there`.
         """
         log_class, table = scores
         label = np.arange(len(rows.codes)), rows.codes
@@ -111,9 +108,9 @@ class LabelScores:
         impossible = ~np.isfinite(log_label) & ~passed
         if impossible.any():
             raise ValueError(
-                f"{parameter}: without row {impossible.argmax()} its own cells have probability 0, "
-                "whatever the exponent. A smoothing of 0 does that; use a larger one, or give "
-                "temper a number."
+                f"{parameter}: the cells of row {impossible.argmax()} have probability 0 when it "
+                "is left out, whatever the exponent. That happens without smoothing; use some, or "
+                "give temper a number."
             )
         good = np.flatnonzero(np.isfinite(log_label))
         log_class = log_class[good]
@@ -125,31 +122,30 @@ class LabelScores:
         return cls(odds, parts, rows.counts[good], good)
 
     def scale(self, share: Array) -> Self:
-        """Let each column of a row count by a share, `(r, f)`."""
+        """Multiply each column of a row by a factor, `(r, f)`."""
         return replace(self, table=self.table * share[:, None])
 
     def add_up(self, groups: Array) -> Self:
-        """Sum columns over those of each group, which are numbered from 0."""
+        """Sum the columns of each group, numbered from 0."""
         return replace(self, table=add_groups(self.table, groups, int(groups.max()) + 1))
 
     def isolate(self, column: int, w: Array) -> Self:
-        """Take one column, what the others say under exponents being the class's part, `(f,)`."""
+        """Keep one column, with the others fixed at exponents, `(f,)`, in the prior part."""
         return replace(self, odds=self._odds_at(w), table=self.table[:, :, [column]])
 
     @property
     def total_by_column(self) -> Array:
-        """Sum of the labels' log scores by each column alone, `(f,)`."""
+        """Total log score of the labels by each column alone, `(f,)`."""
         odds = self.odds[:, :, None] + self.table
         return -(self.counts @ np.logaddexp(0.0, np.logaddexp.reduce(odds, axis=1)))
 
     def _odds_at(self, w: Array) -> Array:
-        # as one product of a matrix and a vector: row by row it takes four times as long
+        # one matrix-vector product, four times as fast as row by row
         return self.odds + (self.table.reshape(-1, len(w)) @ w).reshape(self.odds.shape)
 
     def shares(self, w: Array) -> tuple[Array, Array]:
-        """Log probability of the label, `(r,)`, and the probabilities of the other classes.
-
-        Shape: `(r, c - 1)`.
+        """Log probability of the label, `(r,)`, and probabilities of the other classes, `(r, c -
+        1)`.
         """
         odds = np.ascontiguousarray(self._odds_at(w).T)  # sums over few classes are slow along rows
         peak = odds.max(axis=0, initial=0.0)
@@ -158,7 +154,7 @@ class LabelScores:
         return -peak - np.log(total), (share / total).T
 
     def total(self, w: Array) -> float:
-        """Sum the labels' log scores under exponents, `(f,) -> ()`."""
+        """Total log score of the labels under exponents, `(f,) -> ()`."""
         return float(self.counts @ self.shares(w)[0])
 
     def slope(self, w: Array) -> Array:
@@ -167,13 +163,11 @@ class LabelScores:
         return -(proba.reshape(-1) @ self.table.reshape(-1, len(w)))
 
     def factor(self, w: Array) -> Array:
-        """Matrices B of rows: the sum of all B'B are the negative second derivatives of `total`.
+        """Matrices B by row, whose sum of B'B is the negative Hessian of `total`, `(r, c - 1, f)`.
 
-        Shape: `(r, c - 1, f)`.
-
-        They are the covariances of columns under p(y | x): class by class, the variance
-        between it and the mean of those before it, whose share of the row's probability is
-        `before`. The first is the label, whose odds against itself are 0.
+        B'B is the covariance of columns under p(y | x), built class by class: the variance between
+        a class and the mean of those before it, with total probability `before`. The first is the
+        label, with log-odds 0.
         """
         log_label, proba = self.shares(w)
         before = np.exp(log_label)
@@ -190,7 +184,7 @@ class LabelScores:
 
 
 def compare_with_label(scores: Array, codes: Array) -> Array:
-    """Return the scores of the other classes less those of each row's label.
+    """Return the scores of the other classes minus that of each row's label.
 
     Shapes: `(r, c, ...) -> (r, c - 1, ...)`.
     """
@@ -201,10 +195,7 @@ def compare_with_label(scores: Array, codes: Array) -> Array:
 
 
 def average_one_exponent(scores: LabelScores, which: Array) -> tuple[float, float]:
-    """Return the mean of the exponent around which those of these columns lie.
-
-    Its standard deviation comes with it.
-    """
+    """Return the posterior mean and standard deviation of a common exponent of these columns."""
     once = replace(scores, table=scores.table[:, :, which].sum(axis=2, keepdims=True))
     prior = -np.log(which.sum()) / 2
     low, high = np.log(MIN_EXPONENT), 0.0
@@ -223,21 +214,18 @@ def average_one_exponent(scores: LabelScores, which: Array) -> tuple[float, floa
 
 
 def average_over_widths(scores: LabelScores, means: Array, unsure: float, wide: float) -> Maximum:
-    """Find exponents with these prior means, averaged over the width of the ridge.
+    """Estimate exponents with these prior means, averaged over ridge widths by their evidence.
 
-    Widths count by the evidence of each.
+    log width ~ Normal(0, min(1, 1 / wide)**2), relative to the means. The means have a common
+    factor with relative standard deviation `unsure`, which moves the exponents as far as the ridge
+    pulls them. `wide` is the number of columns per row; all exponents are 0 with prior odds min(1,
+    wide).
 
-    log width ~ Normal(0, min(1, 1 / wide)**2), in units of the means. All means have one factor,
-    which is `unsure` by so much of itself: the exponents follow it as far as the ridge pulls them.
-    `wide` is the number of columns for each row, and all exponents are 0 with the prior odds
-    min(1, wide).
-
-    Columns differ in what they are worth, and by how much is told best by the rows: one width
-    for all tables is too narrow where some columns repeat others, and too wide where all are
-    worth the same. Where columns are more than rows, these cannot tell them apart: some columns
-    of noise always fit the labels, and a wide ridge would take them at their word. There all have
-    nearly one exponent, which is 0, so that probabilities are the shares of the classes, where
-    the columns together predict no better than these.
+    How much columns differ in usefulness is best learnt from the rows: a fixed width is too narrow
+    where some columns repeat others, and too wide where all are equally useful. With more columns
+    than rows, some columns of noise always fit the labels, and a wide ridge would trust them. All
+    exponents are then nearly equal, and are 0, so that probabilities are the class shares, where
+    the columns together predict no better.
     """
     maxima: dict[float, Maximum] = {}
     spread = min(1.0, 1 / wide)
@@ -255,7 +243,7 @@ def average_over_widths(scores: LabelScores, means: Array, unsure: float, wide: 
         maxima[width] = maximum._replace(log_evidence=log_evidence)
     best = max(maximum.log_evidence for maximum in maxima.values())
     none = np.zeros_like(means)
-    # if nothing were left of the others, there would be no deviation for later batches to go on
+    # bounded, as standard deviations of 0 would stop all learning from later batches
     log_evidence = min(scores.total(none) + np.log(min(wide, 1.0)), best + LOG_NEGLIGIBLE)
     maxima[np.inf] = Maximum(none, none, np.diag(none), log_evidence)
     logs = np.array([maximum.log_evidence for maximum in maxima.values()])
@@ -264,23 +252,23 @@ def average_over_widths(scores: LabelScores, means: Array, unsure: float, wide: 
     mean = share @ [maximum.mean for maximum in maxima.values()]
     covariance = np.zeros((len(means), len(means)))
     for part, (width, maximum) in zip(share, maxima.items(), strict=True):
-        # what the maxima differ by, and how the ridge pulls each of them along with its mean
+        # differences between the maxima, and how each follows the mean of its ridge
         gap = maximum.mean - mean
         pull = unsure * (maximum.covariance @ (1 / (width**2 * means)))
         covariance += part * (maximum.covariance + np.outer(gap, gap) + np.outer(pull, pull))
-    # what is not known of an exponent that is held at 0 is in no covariance
+    # exponents at the bound 0 have variances outside the covariance
     held = share @ [maximum.sd**2 - np.diag(maximum.covariance) for maximum in maxima.values()]
     return Maximum(mean, np.sqrt(np.diag(covariance) + held), covariance, float(total))
 
 
 def maximise_exponents(scores: LabelScores, means: Array, sds: Array, start: Array) -> Maximum:
-    """Return the most probable exponents, none below 0, under a ridge, `(f,)` each.
+    """Return the most probable non-negative exponents under a ridge, `(f,)` each.
 
-    By Newton's method on those that are not held at 0, projected, with a line search: Bertsekas
-    (1982), Projected Newton methods for optimization problems with simple constraints. The
-    posterior of an exponent that is held at 0 falls off like exp(-g w - h w**2 / 2), g being the
-    slope and h the curvature; its standard deviation is taken to be (g**2 + h)**-0.5, the others'
-    are from the inverse of the second derivatives of those that are free.
+    Projected Newton method with a line search: Bertsekas (1982), Projected Newton methods for
+    optimization problems with simple constraints. The posterior of an exponent at the bound 0 falls
+    like exp(-g w - h w**2 / 2), with slope g and curvature h, and its standard deviation is taken
+    to be (g**2 + h)**-0.5. Those of free exponents come from the inverse of their second
+    derivatives.
     """
     w = np.array(start, float)
     weight = sds**-2.0
@@ -305,7 +293,7 @@ def maximise_exponents(scores: LabelScores, means: Array, sds: Array, start: Arr
     covariance[np.ix_(free, free)] = cho_solve(cholesky, np.eye(free.sum()))
     held_sd = (slope**2 + np.einsum("nf,nf->f", factor, factor) + weight) ** -0.5
     sd = np.where(free, np.sqrt(np.diag(covariance)), held_sd)
-    # half the log of how much smaller the rows make the volume of the ridge
+    # half the log determinant ratio of posterior and prior precision
     log_volume = np.log(np.diag(cholesky[0])).sum() - np.log(weight[free]).sum() / 2
     return Maximum(w, sd, covariance, log_posterior(w) - log_volume)
 
@@ -313,7 +301,7 @@ def maximise_exponents(scores: LabelScores, means: Array, sds: Array, start: Arr
 def _search_line(
     log_posterior: Callable[[Array], float], w: Array, slope: Array, direction: Array
 ) -> Array:
-    """Return the point on the projected path that climbs enough, or `w` if none does."""
+    """Return a point on the projected path with a sufficient increase, or `w`."""
     now = log_posterior(w)
     size = 1.0
     while size > MIN_STEP:
@@ -325,7 +313,7 @@ def _search_line(
 
 
 def maximise_one(function: Callable[[float], float], tolerance: float = LOG_TOLERANCE) -> float:
-    """Return the log of the exponent, at most 1, at which a function of it is largest."""
+    """Return the log of the exponent, at most 1, that maximises a function of that log."""
     result = minimize_scalar(
         lambda log_t: -function(log_t),
         bounds=(np.log(MIN_EXPONENT), 0.0),
@@ -343,21 +331,19 @@ def leave_exponents(
     w: Array,
     covariance: ExponentCovariance,
 ) -> Array:
-    """Return the exponents without each row, `(r, f)`, from the rows' left-out scores.
+    """Return the exponents without each row, `(r, f)`, from leave-one-out scores.
 
-    Shapes: `(r, c)` and `(r, c, f)`.
-
-    An exponent that is held at 0 has no covariance, and stays there.
+    Shapes: `(r, c)` and `(r, c, f)`. Exponents at the bound 0 have no covariance, and stay there.
     """
     log_class, table = scores
-    # what is impossible stays so, whatever the exponent
+    # impossible classes stay impossible, whatever the exponent
     table = np.where(np.isfinite(table), table, 0.0)
     total = log_class + table @ w
     label = np.arange(len(codes)), codes
-    # A label that is impossible without its row has no odds: it is as good as impossible.
+    # finite log-odds for labels that are impossible without their row
     total[label] = np.maximum(total[label], total.max(axis=1) - LOG_IMPOSSIBLE)
     odds = compare_with_label(total, codes)
-    odds[np.isnan(odds)] = 0.0  # of rows without a score, whatever the exponents
+    odds[np.isnan(odds)] = 0.0  # rows without a score
     rows = LabelScores(odds, compare_with_label(covariance.add_up(table), codes), counts)
     here = np.zeros(len(covariance))  # of exponents, as steps from w
     proba = counts[:, None] * rows.shares(here)[1]

@@ -1,27 +1,27 @@
 """Evidence that a feature depends on the class: one theta for each class against one theta for all.
 
-    log Bayes factor = sum over classes of log p(column of the class) - log p(column of all classes)
+log Bayes factor = sum over classes of log p(column of the class) - log p(column of all classes)
 
-Both under the same prior; of levels also both under a prior that is free to fit. Kass and Raftery
-(1995), Bayes factors.
+Both use the same prior; for levels, also the best prior of each. Kass and Raftery (1995), Bayes
+factors.
 
-Many rare levels are explained badly by a Dirichlet(1), which pulls all shares to evenness, and the
-few rows of a class are pulled more than all rows together. So noise in a column of many levels
-would be strong evidence for a dependence. With a concentration l p, where p are the prior's
-proportions and l is what makes the data most probable, one l for all classes under one hypothesis
-and one under the other, both are free in one number, and noise says nothing for either.
+A Dirichlet(1) fits many rare levels badly: it shrinks all probabilities towards uniform, and those
+of a class, with fewer rows, more than those of all rows. So noise in a column of many levels would
+be strong evidence for dependence. With concentrations l p, where p are the proportions of the prior
+and each hypothesis has the l that maximises its evidence, both have one free parameter, and noise
+favours neither.
 
-Log ratios of word shares say how much more often a class uses a word than all other classes
+Log ratios of word probabilities say how much more often a class uses a word than all other classes
 together:
 
     share ~ Dirichlet(prior + counts of the class)
     rest ~ Dirichlet(prior + counts of all other classes together)
 
-A word's share has a Beta distribution in both, so its log ratio is the difference of two
-independent log-Beta variates: of Beta(a, A - a), E[log] = psi(a) - psi(A) and Var[log] = psi'(a) -
-psi'(A). The interval is that of the difference itself, from the distribution function of one
-averaged over quantiles of the other: exact but for quadrature error, some 1e-6, or 1e-4 where a
-word may make up all of a text.
+The share of a word has a Beta distribution in both, so its log ratio is the difference of two
+independent log-Beta variates. For Beta(a, A - a), E[log] = psi(a) - psi(A) and Var[log] = psi'(a) -
+psi'(A). The interval of the difference comes from the distribution function of one averaged over
+quantiles of the other: exact up to quadrature error, about 1e-6, or 1e-4 where a word may make up a
+whole text.
 """
 
 from collections.abc import Hashable, Sequence
@@ -43,37 +43,36 @@ from bayesnb.families.multinomial import DirichletMultinomial, MultinomialStats
 def log_bayes_factors(prior: Belief, stats: Any) -> Array:
     """log p(data | theta for each class) - log p(data | one theta for all), `(c, f) -> (f,)`.
 
-    A variance that classes share is shared under both hypotheses, which then differ in the
-    means alone.
+    If classes share a variance, they do so under both hypotheses, which then differ only in the
+    means.
     """
     return prior.log_evidence(stats).sum(axis=0) - prior[:1].log_evidence(pool(stats))[0]
 
 
 def pool(stats: Any) -> Any:
-    """Return the stats of all classes together, as of one class."""
+    """Merge the stats of all classes into one class."""
     return reduce(add, (stats[c : c + 1] for c in range(len(stats))))
 
 
 def cautious(family: Family, prior: Belief, stats: Any) -> Array:
-    """Log Bayes factors under the prior, `(f,)`.
+    """Log Bayes factors under the prior, `(f,)`; for levels capped by those under best
+    concentrations.
 
-    Those of levels are capped by those of learnt concentrations.
-
-    Below 0 the prior has the last word: with learnt concentrations, both hypotheses may take
-    all classes to be alike, and then nothing speaks against either.
+    Negative factors are those of the declared prior: with best concentrations, all classes may be
+    equal under both hypotheses, and then there is no evidence against dependence.
     """
     return cap(family, log_bayes_factors(prior, stats), stats)
 
 
 def cap(family: Family, declared: Array, stats: Any) -> Array:
-    """Return log Bayes factors, those of levels capped by those of learnt concentrations."""
+    """Cap log Bayes factors of levels by those under best concentrations."""
     if not isinstance(family, HasCounts) or not family.counts_levels or not (declared > 0).any():
         return declared
     return np.minimum(declared, np.maximum(_learnt(family.seen(stats)), 0.0))
 
 
 def _learnt(seen: Any) -> Array:
-    """Log Bayes factors of levels, each hypothesis under its best concentration, `(f,)`."""
+    """Log Bayes factors of levels under the best concentration of each hypothesis, `(f,)`."""
     features = int(seen.column.max()) + 1
     every = np.arange(features)[None]
 
@@ -99,16 +98,13 @@ def word_bayes_factors(prior: DirichletMultinomial, stats: MultinomialStats) -> 
 
 
 def check_comparable(prior: Belief, keys: Sequence[Hashable], *, alike: bool = True) -> None:
-    """Raise if a feature has no Bayes factor, as its prior is improper.
-
-    If `alike`, also where the prior is not one for all classes.
-    """
+    """Raise if the prior of a feature is improper or, with `alike`, differs between classes."""
     reasons = [(~prior.strictly_proper.all(axis=0), "is improper, so its evidence is undefined")]
     if alike:
         reasons.append(
             (
                 classes_differ(prior),
-                "is not the same for all classes, so these have no parameter in common",
+                "differs between classes, so they have no common parameter",
             )
         )
     for invalid, why in reasons:
@@ -119,7 +115,7 @@ def check_comparable(prior: Belief, keys: Sequence[Hashable], *, alike: bool = T
 
 
 def classes_differ(prior: Belief) -> Array:
-    """Return whether a feature's prior is not the same for all classes, `(c, f) -> (f,)`."""
+    """Return whether the prior of a feature differs between classes, `(c, f) -> (f,)`."""
     differs = np.zeros(prior.proper.shape[1], bool)
     for (_, feature), array in prior.parts().items():
         differing = (array != array[:1]).any(axis=0)
@@ -132,12 +128,12 @@ def classes_differ(prior: Belief) -> Array:
 
 # Word shares
 
-NODES = 128  # of the average over quantiles
-SERIES_LOG = -650.0  # logs below which a Beta variate is taken from the first term of its series
+NODES = 128  # quadrature nodes for the average over quantiles
+SERIES_LOG = -650.0  # smaller logs of Beta variates use the first term of a series
 
 
 class WordRatios(NamedTuple):
-    """Beliefs about the share of every word in a class, and in all others together, `(c, k)`."""
+    """Beliefs about the share of each word in a class, and in all other classes, `(c, k)`."""
 
     share: Beta
     rest: Beta
@@ -153,7 +149,7 @@ class WordRatios(NamedTuple):
 
 
 def word_ratios(prior: DirichletMultinomial, stats: MultinomialStats) -> WordRatios:
-    """Compare each class with the words of all others, whose prior is the mean of theirs."""
+    """Compare each class with all others together, whose prior is the mean of their priors."""
     before = prior.concentration[:, 0]
     seen = stats.counts[:, 0]
     others = len(seen) - 1
@@ -162,10 +158,7 @@ def word_ratios(prior: DirichletMultinomial, stats: MultinomialStats) -> WordRat
 
 
 def word_shares(concentration: Array) -> Beta:
-    """Belief about the share of each word against all others, a margin of the Dirichlet.
-
-    Shape: `(..., k)`.
-    """
+    """Belief about the share of each word, a marginal of the Dirichlet, `(..., k)`."""
     return Beta(
         concentration, np.maximum(concentration.sum(axis=-1, keepdims=True) - concentration, 0.0)
     )
@@ -174,8 +167,8 @@ def word_shares(concentration: Array) -> Beta:
 def ratio_interval(share: Beta, rest: Beta, prob: float) -> tuple[Array, Array]:
     """Equal-tailed interval of log share - log rest, `(n,)` each.
 
-    The average is over quantiles of the narrower of the two, over which the distribution
-    function of the wider bends least.
+    Averaged over quantiles of the narrower of the two, where the distribution function of the wider
+    is smoothest.
     """
     turned = _variance_of_log(share) < _variance_of_log(rest)
     wide, narrow = (
@@ -202,7 +195,7 @@ def ratio_interval(share: Beta, rest: Beta, prob: float) -> tuple[Array, Array]:
 
 
 def _nodes() -> tuple[Array, Array]:
-    """Nodes and weights on (0, 1), dense at its ends, where quantiles diverge.
+    """Nodes and weights on (0, 1), dense near the ends, where quantiles diverge.
 
     u = v**3 (10 - 15 v + 6 v**2).
     """
@@ -220,7 +213,7 @@ def _variance_of_log(belief: Beta) -> Array:
 
 
 def _log_quantile(a: Array, b: Array, share: Array | float) -> Array:
-    """Log of a Beta quantile, which itself may underflow."""
+    """Log of a Beta quantile, also where the quantile underflows."""
     series = (np.log(share) + np.log(a) + betaln(a, b)) / a
     with np.errstate(divide="ignore"):
         return np.where(series < SERIES_LOG, series, np.log(betaincinv(a, b, share)))

@@ -1,17 +1,15 @@
-"""Priors under which the data are most probable: the evidence of columns, maximised over a few
-hyperparameters.
+"""Hyperparameters that maximise the evidence of columns.
 
 Type-II maximum likelihood, or empirical Bayes: Gelman et al. (2013), Bayesian Data Analysis,
-section 5.1. It asks how probable the cells are given their classes, not the classes given the
-cells.
+section 5.1. It maximises the probability of the cells given their classes, not that of the classes
+given the cells.
 
-Positive hyperparameters are searched by their logs, on the scale of each column: those of
-`Family.tuned`. Gaussian columns may have a mean besides, in pooled standard deviations. All but
-concentrations go through one search: the best of a few places, or of a coarse grid, then L-BFGS-B.
+The logs of the positive hyperparameters of `Family.tuned` are searched, on the scale of each
+column. Gaussian columns may also have a mean, in pooled standard deviations. All except
+concentrations are found by L-BFGS-B, from the best of a few starts or of a coarse grid.
 
-Of n equal rows the evidence of a Gaussian is of the order of b^(-n/2): there is no maximum, and a
-few such columns would take a prior that all columns share to a variance of 0. They are left out:
-nobody's variance is to be learnt from them.
+For n equal rows the evidence of a Gaussian grows like b^(-n/2) without a maximum, and a few such
+columns would drive a prior shared by all columns to variance 0. So they are left out.
 """
 
 from collections.abc import Callable, Sequence
@@ -46,18 +44,18 @@ from bayesnb.model.schema import Block
 from bayesnb.numerics.special import ratio
 
 PER = ("model", "feature", "class")
-STEP = 1e-4  # of a hyperparameter, for its slope
-EDGE_TOLERANCE = 1e-6  # how near to an end, in logs, is at the end
-FLAT_TOLERANCE = 1e-6  # of a log evidence: as good as none
+STEP = 1e-4  # of a hyperparameter, for finite differences
+EDGE_TOLERANCE = 1e-6  # distance in logs below which a value counts as at the bound
+FLAT_TOLERANCE = 1e-6  # differences of log evidence that count as 0
 
 
 def _grid(*axes: tuple[float, float, int]) -> Array:
-    """Powers of 10, the first and last exponent and their number given for each hyperparameter."""
+    """Grid of powers of 10, given first exponent, last exponent and number for each axis."""
     return np.array(list(product(*(np.logspace(*axis) for axis in axes))))
 
 
-# Places that are tried first, by default the weak prior, in parts: a search starts at the best of
-# each, as there may be several local maxima.
+# Starts, by default the weak prior, in groups: one search starts from the best of each group, as
+# there may be several local maxima.
 TRIALS = {
     NORMAL: _grid((-6, 6, 7), (-2, 6, 7), (-4, 1, 6))[None],
     RATE: _grid((-6, 6, 7), (-4, 4, 9)).reshape(7, 9, 2),
@@ -66,23 +64,17 @@ TRIALS = {
 
 
 class End(NamedTuple):
-    """A hyperparameter that is better without end the larger, or the smaller, it is.
-
-    `columns` are those that share it.
-    """
+    """A hyperparameter whose best value is at a bound, and the columns that share it."""
 
     kind: Hyperparameters
     name: str
     infinite: bool
     columns: tuple[tuple[int, int], ...]  # block, and feature there
-    code: int | None = None  # of the class, if it is one class's
+    code: int | None = None  # the class, if it is for one class
 
 
 class SimilarBlocks(NamedTuple):
-    """All blocks with the same hyperparameters.
-
-    `groups`, `(c, f)` each, say which cells of their columns share values.
-    """
+    """All blocks with the same hyperparameters; `groups`, `(c, f)` each, say which share values."""
 
     families: Sequence[Any]  # with hyperparameters
     stats: Sequence[Any]
@@ -104,17 +96,17 @@ class SimilarBlocks(NamedTuple):
         return tuned
 
     def values(self, at: Array) -> Array:
-        """Return hyperparameters whose logs are given, but for that of a mean, `(d, ...)`."""
+        """Convert logs to hyperparameters, `(d, ...)`; a mean is not on the log scale."""
         size = len(self.kind.names)
         return np.concatenate([positive(at[:size]), at[size:]])
 
     def log_evidence(self, group: int, at: Array) -> Array:
-        """Log evidence of the cells of a group at several places, `(d, s) -> (s,)`."""
+        """Log evidence of the cells of a group at several points, `(d, s) -> (s,)`."""
         total = np.zeros(at.shape[1])
         values = self.values(at)
         for family, seen, groups in zip(self.families, self.stats, self.groups, strict=True):
             members = groups == group
-            if self.kind in (NORMAL, RATE) and not family.shared:  # quick at several places
+            if self.kind in (NORMAL, RATE) and not family.shared:  # vectorised over points
                 columns = members.any(axis=0)
                 members = members[:, columns]
                 part = seen[:, columns]
@@ -122,14 +114,14 @@ class SimilarBlocks(NamedTuple):
             else:
                 priors = [_tune(family, seen, place).belief(seen) for place in values.T]
                 each = np.array([prior.log_evidence(seen) for prior in priors])
-                # where classes have parameters in common, they are one row
+                # classes that share parameters are one row
                 members = members[: each.shape[1]]
             total += np.where(members, each, 0.0).sum(axis=(1, 2))
         return total
 
 
 def _tune(family: Any, seen: Any, values: Any) -> Any:
-    """Return a family with these hyperparameters; the last of a Gaussian may be its mean."""
+    """Return a family with these hyperparameters; a Gaussian may have its mean as the last one."""
     size = len(family.hyperparameters.names)
     tuned = family.tuned(seen, *values[:size])
     if len(values) == size:
@@ -143,13 +135,11 @@ def _tune(family: Any, seen: Any, values: Any) -> Any:
 def best_by_evidence(
     blocks: Sequence[Block], stats: Sequence[Any], per: str
 ) -> tuple[list[Family], list[End]]:
-    """Return families with the priors of the largest evidence.
+    """Return families with the priors of the largest evidence, and hyperparameters at a bound.
 
-    With them come the hyperparameters that have none within reach.
-
-    One set of hyperparameters for all columns of a kind in the "model", for each "feature" or
-    for each "class". Families that cannot be tuned are as they were; columns whose classes have
-    parameters in common are a kind of their own.
+    There is one set of hyperparameters for all columns of a kind in the "model", for each
+    "feature", or for each "class". Families that cannot be tuned stay as they are; columns whose
+    classes share parameters are a separate kind.
     """
     tuned = [block.family for block in blocks]
     ends = []
@@ -191,7 +181,7 @@ def _search_concentrations(blocks: SimilarBlocks) -> Array:
 
 
 def _search_numerically(blocks: SimilarBlocks) -> Array:
-    """Return the best values of each group, `(g, d)`; weak ones where its cells say nothing."""
+    """Return the best values of each group, `(g, d)`; weak ones if its cells are uninformative."""
     kind = blocks.kind
     groups = []
     for family, seen, numbers in zip(blocks.families, blocks.stats, blocks.groups, strict=True):
@@ -200,7 +190,7 @@ def _search_numerically(blocks: SimilarBlocks) -> Array:
     places = np.log(TRIALS.get(kind, np.array([[kind.weak]])))
     weak = np.array(kind.weak)
     bounds = [BOUNDS] * len(weak)
-    if kind is NORMAL and blocks.per == "feature":  # the mean is searched, too
+    if kind is NORMAL and blocks.per == "feature":  # the mean is also searched
         places = np.pad(places, ((0, 0), (0, 0), (0, 1)))
         weak = np.append(weak, 0.0)
         bounds.append((-np.inf, np.inf))
@@ -214,10 +204,10 @@ def _search_numerically(blocks: SimilarBlocks) -> Array:
 
 
 def _find_informative(family: Any, seen: Any) -> Array:
-    """Return whether the cells of a class and column say something of a prior, `(c, f)`."""
+    """Return whether the cells of a class and column are informative about a prior, `(c, f)`."""
     if family.hyperparameters is NORMAL:
         unbounded = constant(seen) & (seen.count > 1)
-        if family.shared:  # rows of one variance are those of every class
+        if family.shared:  # all classes have one variance
             unbounded = constant(seen).all(axis=0) & (seen.count > 1).any(axis=0)
         return ~(constant(seen.pooled()) | unbounded)
     if family.hyperparameters is BLOCK:
@@ -232,12 +222,10 @@ def maximise(
     starts: Sequence[Array],
     bounds: Sequence[tuple[float, float]],
 ) -> Array:
-    """Return the place of the largest log evidence, by L-BFGS-B from starts, `(d,)`.
+    """Return the maximum of a log evidence, `(d, s) -> (s,)`, by L-BFGS-B from starts, `(d,)`.
 
-    The evidence is that of several places, `(d, s) -> (s,)`.
-
-    Slopes are central differences, all of whose places are evaluated at once. Where the evidence
-    is flat in a positive hyperparameter, that is as far out as its range goes.
+    Gradients are central differences, evaluated together. Where the evidence is flat in a positive
+    hyperparameter, its value is at the bound.
     """
     low, high = np.transpose(bounds)
     steps = STEP * np.eye(len(low))
@@ -254,7 +242,7 @@ def maximise(
         return minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
 
     at = min(map(search, starts), key=lambda result: float(result.fun)).x
-    for _ in range(2):  # a fresh start forgets the curvature of where it came from
+    for _ in range(2):  # restarts discard the old approximation of the curvature
         at = search(at).x
     for axis in np.flatnonzero(low == BOUNDS[0]):
         places = np.tile(at, (3, 1))
@@ -265,10 +253,9 @@ def maximise(
 
 
 def _find_unbounded_jointly(stats: VectorStats, shared: bool) -> Array:
-    """Return classes whose rows have no spread in some direction, `(c, 1)`.
+    """Return classes whose scatter is singular, `(c, 1)`; all together if they share a covariance.
 
-    Where classes have their covariance in common, all of them together. Few rows never have a
-    spread in every direction; of those, a column that is constant is asked for.
+    Few rows always have a singular scatter; they count only if a column is constant.
     """
     more = np.maximum(stats.count[:, 0] - 1, 0)
     scatter = stats.scatter[:, 0]
@@ -285,7 +272,7 @@ def _find_unbounded_jointly(stats: VectorStats, shared: bool) -> Array:
 def _list_ends(
     kind: Hyperparameters, best: Array, per: str, columns: Sequence[tuple[int, int]]
 ) -> list[End]:
-    """Return the hyperparameters, `(g, d)`, that are at an end of their range."""
+    """Return the hyperparameters, `(g, d)`, that are at a bound."""
     ends = []
     for name, logs in zip(kind.names, np.log(best[:, : len(kind.names)]).T, strict=True):
         for infinite, end in enumerate(BOUNDS):

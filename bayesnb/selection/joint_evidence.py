@@ -3,27 +3,27 @@ or a Gaussian.
 
     log p(block) = sum over classes of log p(its cells in the rows of the class)
 
-All blocks have priors with consistent margins: the prior of a block, restricted to a few of its
-columns, is the prior of those columns. So two partitions differ in which columns they take to be
-independent, and in nothing else.
+All blocks have priors with consistent margins: the prior of a block, restricted to some of its
+columns, is the prior of those columns. So two partitions differ only in which columns are taken to
+be independent.
 
 A Dirichlet over K combinations of levels has concentration A / K for each, with one A for all
 blocks: its margins are symmetric too, with total A (the equivalent sample size of Heckerman, Geiger
 and Chickering 1995). A Gaussian of d numbers has covariance ~ InverseWishart(2 shape + d - 1, Psi)
 and mean | covariance ~ Normal(m, covariance / count), with one count and shape for all blocks, and
-their parts of one m and one Psi: of fewer columns an inverse Wishart keeps dof - d (Geiger and
-Heckerman 2002). For d = 1 it is Normal-inverse-gamma, of scale Psi / 2.
+submatrices of one m and one Psi: marginals of an inverse Wishart keep dof - d (Geiger and Heckerman
+2002). For d = 1 it is a normal-inverse-gamma with scale Psi / 2.
 
-One A explains the rare levels of a column badly, and their combinations less badly: columns of as
-many levels as rows would be joined, whatever they are. So a union of blocks of levels is also
-judged by the evidence of each block under its best A: see `unearned`.
+A fixed A fits the rare levels of a column badly, and their combinations less badly, so columns with
+as many levels as rows would always be joined. Unions of blocks of levels are therefore also judged
+by the evidence of each block under its best A: see `unearned`.
 
 The search for a partition is greedy. The log Bayes factor of a step is the sum of log p(block) over
-the blocks it makes less that over those it replaces. The two blocks whose union gains most are
-joined, and again, until no union gains; then the column is moved, to another block or to a new one,
-whose move gains most. It ends where nothing gains. A step compares only the blocks that it changes,
-on the rows that have all their cells, so the evidence of all others stays (semi-naive Bayes:
-Kononenko 1991; Pazzani 1996; by the evidence: Cooper and Herskovits 1992).
+the new blocks minus that over those replaced. The two blocks whose union gains most are joined,
+until no union gains; then the column whose move to another or a new block gains most is moved. The
+search ends when nothing gains. A step compares only the blocks that it changes, on the rows that
+have all their cells, so the evidence of other blocks does not change (semi-naive Bayes: Kononenko
+1991; Pazzani 1996; by evidence: Cooper and Herskovits 1992).
 """
 
 from abc import ABC, abstractmethod
@@ -62,20 +62,19 @@ from bayesnb.selection.pair_evidence import (
 
 Block = tuple[int, ...]  # places of columns, ascending
 Reading = tuple[Any, str]  # a family's `levels` and `unseen`, as for one column
-# cells of a table for each row, above which those that have rows are sorted
+# cells of a table per row, above which occupied cells are sorted instead of tabulated
 MAX_CELLS_PER_ROW = 4
-# Nats under the best A, and their share of the declared gain. Independent columns of many levels
-# reach the lesser of the two in at most 3 of 100 tables; without the share, dependences in some
-# twenty rows would be lost.
+# A gain of a union under the best A must exceed so many nats, or this share of the declared gain:
+# independent columns of many levels exceed the smaller of the two in at most 3 of 100 tables;
+# without the share, dependences in about twenty rows would be missed.
 MAX_LUCK = 2.0
 MIN_SHARE = 0.1
-ROUNDING = 1e-12  # of the evidence that a step compares
+ROUNDING = 1e-12  # relative to the evidence that a step compares
 
 
 class Step(NamedTuple):
-    """Blocks that are replaced, those that replace them, and its log Bayes factor.
-
-    `worth` is the part of the factor that counts.
+    """Replaced blocks, new blocks, and the log Bayes factor; `worth` is the part of it that
+    counts.
     """
 
     gone: tuple[Block, ...]
@@ -91,33 +90,33 @@ def unite_blocks(*blocks: Block) -> Block:
 
 @dataclass(frozen=True, eq=False)
 class BlockEvidence(ABC):
-    """Columns of one kind, any of which may be joined, and the evidence of blocks of them.
+    """Evidence of blocks of columns of one kind.
 
-    Blocks are compared in the rows that have all cells of some columns, `complete`.
+    Blocks are compared on the rows that have all cells of some columns, `complete`.
     """
 
-    compared: ClassVar[dict[str, str]]  # fields of the one prior of all blocks, and their words
+    compared: ClassVar[dict[str, str]]  # fields of the common prior, and words for them
     labels: LabelledRows
     seen: Array  # cells that are not missing, `(r, d)`
 
     @abstractmethod
     def together(self, at: list[int], reading: Reading | None) -> Family:
-        """Return the family of several columns; `reading` is how their levels are read."""
+        """Return the family of a block of columns; `reading` says how their levels are read."""
 
     @abstractmethod
     def alone(self, at: int, flag: bool) -> Belief:
-        """Return the belief about a single column, the class axis first; a Beta for a flag."""
+        """Return the belief about a single column, with a class axis; a Beta for a flag."""
 
     @abstractmethod
     def _log_evidence(self, block: Block, complete: Block, free: bool = False) -> float:
-        """Log evidence of a block in the rows that have all cells of `complete`.
+        """Log evidence of a block on the rows that have all cells of `complete`.
 
-        With `free`, that of levels is under the A that is best for the block.
+        With `free`, A is the best for the block of levels.
         """
 
     @cached_property
     def log_evidence(self) -> Callable[..., float]:
-        """Log evidence of a block, see `_log_evidence`, once computed for each."""
+        """Log evidence of a block, cached: see `_log_evidence`."""
         return cache(self._log_evidence)
 
     @cached_property
@@ -126,7 +125,7 @@ class BlockEvidence(ABC):
         return set(np.flatnonzero(~self.seen.all(axis=0)).tolist())
 
     def complete(self, block: Block) -> Block:
-        """Return those of these columns that have missing cells."""
+        """Return the columns of a block that have missing cells."""
         return tuple(place for place in block if place in self.holed)
 
     def rows(self, complete: Block) -> Array:
@@ -134,7 +133,7 @@ class BlockEvidence(ABC):
         return np.flatnonzero(self.seen[:, list(complete)].all(axis=1))
 
     def unearned(self, one: Block, two: Block, complete: Block) -> float:
-        """Return the part of a positive log Bayes factor that is owed to a prior that fits neither.
+        """Return the part of a positive log Bayes factor that is due to a badly fitting prior.
 
         It is 0 for numbers.
         """
@@ -143,9 +142,9 @@ class BlockEvidence(ABC):
     def compare(
         self, gone: tuple[Block, ...], made: tuple[Block, ...], joined: tuple[Block, ...] = ()
     ) -> Step:
-        """Return the step from blocks to others of the same columns.
+        """Return the step from blocks to other blocks of the same columns.
 
-        `joined` are the two that it joins, if any. Its log Bayes factor is that of the rows that
+        `joined` are the two blocks that it joins, if any. The log Bayes factor uses the rows that
         have all cells of these columns.
         """
         complete = self.complete(unite_blocks(*gone))
@@ -168,9 +167,8 @@ class BlockEvidence(ABC):
 
 @dataclass(frozen=True, eq=False)
 class LevelEvidence(BlockEvidence):
-    """Columns of levels: codes `(r, d)`, negative where missing.
-
-    They come with the number of levels of each column, and A of each class.
+    """Columns of levels: codes `(r, d)`, negative where missing, numbers of levels, and A by
+    class.
     """
 
     compared: ClassVar[dict[str, str]] = {
@@ -182,8 +180,8 @@ class LevelEvidence(BlockEvidence):
 
     @classmethod
     def of(cls, units: Sequence[LevelUnit], labels: LabelledRows) -> "LevelEvidence":
-        """Put columns side by side, under one total concentration, the geometric mean."""
-        # columns are read one by one
+        """Join columns, with the geometric mean of their total concentrations."""
+        # Fortran order, as columns are read one by one
         codes = np.asfortranarray(np.concatenate([unit.codes for unit in units], axis=1))
         sizes = tuple(size for unit in units for size in unit.sizes)
         concentration = _geometric_mean([unit.concentration for unit in units])
@@ -206,10 +204,10 @@ class LevelEvidence(BlockEvidence):
     def unearned(self, one: Block, two: Block, complete: Block) -> float:
         """Return the part of a log Bayes factor that vanishes when each block has its best A.
 
-        The best A is one for all classes. A gain that luck explains is not earned either.
-        Against a union the declared prior has the last word: with an A for each block, both
-        hypotheses may take all levels to be equally probable, and then nothing speaks
-        against either.
+        The best A is the same for all classes. Gains small enough to be chance do not count either.
+        Evidence against a union is that of the declared prior: with the best A of each block, all
+        levels may be equally probable under both hypotheses, and then there is no evidence against
+        the union.
         """
         gains = []
         for free in (False, True):
@@ -246,14 +244,14 @@ class LevelEvidence(BlockEvidence):
 
 @dataclass(frozen=True, eq=False)
 class NumberEvidence(BlockEvidence):
-    """Columns of numbers, and the parameters of the prior of their blocks.
+    """Columns of numbers, and the prior parameters of their blocks.
 
     Cells are `(r, d)`, NaN where missing; count and shape `(c,)`, m `(c, d)`, Psi `(c, d, d)`.
     """
 
     compared: ClassVar[dict[str, str]] = {
         "count": "Gaussians of count {}",
-        "shape": "shape {} a column",
+        "shape": "shape {} per column",
     }
     x: Array
     count: Array
@@ -263,9 +261,9 @@ class NumberEvidence(BlockEvidence):
 
     @classmethod
     def of(cls, units: Sequence[NumberUnit], labels: LabelledRows) -> "NumberEvidence":
-        """Put columns side by side, under the geometric means of their priors' counts and shapes.
+        """Join columns, with the geometric means of the counts and shapes of their priors.
 
-        Each scale keeps its ratio to the shape, which is the expected variance.
+        Each scale keeps its ratio to the shape, and so the expected variance.
         """
         shape = _geometric_mean([unit.shape for unit in units])
         x = np.concatenate([unit.x for unit in units], axis=1)
@@ -309,19 +307,16 @@ class NumberEvidence(BlockEvidence):
         return stats.count, stats.mean, stats.scatter
 
     def _observe(self, at: Any, complete: Block) -> VectorStats:
-        """Count some columns in the rows of `complete`."""
+        """Count some columns on the rows of `complete`."""
         rows = self.rows(complete)
         codes, counts, classes = self.labels
         weight = one_hot(codes[rows], classes, counts[rows])
-        # only columns that a block does not use have a missing cell there
+        # on these rows only other columns have missing cells
         return VectorStats.of(np.nan_to_num(self.x[rows][:, at]), weight)
 
 
 def _geometric_mean(values: Sequence[Array]) -> Array:
-    """Geometric mean of each class, exact to the last digit where all are equal.
-
-    Shapes: `n of (c,) -> (c,)`.
-    """
+    """Geometric mean by class, exact where all are equal, `n of (c,) -> (c,)`."""
     stacked = np.stack(values)
     is_equal = (stacked == stacked[0]).all(axis=0)
     return np.where(is_equal, stacked[0], np.exp(np.log(stacked).mean(axis=0)))
@@ -349,7 +344,7 @@ def after(blocks: set[Block], step: Step) -> set[Block]:
 
 
 def _moves(columns: BlockEvidence, blocks: Sequence[Block]) -> Iterator[Step]:
-    """Yield the steps that move one column out of its block, to be alone or in another block."""
+    """Yield the steps that move one column to another block or to a new one."""
     for block in blocks:
         for place in block if len(block) > 1 else ():
             left = tuple(column for column in block if column != place)
@@ -363,9 +358,9 @@ def _moves(columns: BlockEvidence, blocks: Sequence[Block]) -> Iterator[Step]:
 def _best(
     candidates: Iterator[Step], blocks: set[Block], been: set[frozenset[Block]]
 ) -> Step | None:
-    """Return the step that is worth most, if one is worth something and leads to new blocks.
+    """Return the best step with positive worth that leads to a new partition, if any.
 
-    Where cells are missing, steps compare different rows, and the search might go in circles.
+    With missing cells, steps compare different rows, and the search could run in circles.
     """
     fresh = (
         step for step in candidates if step.worth > 0 and frozenset(after(blocks, step)) not in been
@@ -373,17 +368,17 @@ def _best(
     return max(fresh, key=lambda step: step.worth, default=None)
 
 
-# Columns of a model that can be joined, and families that declare blocks of them
+# Columns of a model that can be joined, and families that declare the blocks
 
 MAX_COLUMNS = 1000  # of a kind: half a million pairs
-MAX_NAMES = 4  # of a block in a sentence
+MAX_NAMES = 4  # names of a block in a sentence
 PRIOR_ROUNDING = 1e-12  # how far equal priors may differ, relatively
 Names = tuple[Hashable, ...]
-Key = Reading | None  # what levels that can be joined agree on; None for numbers
+Key = Reading | None  # levels with the same key can be joined; None for numbers
 
 
 class ColumnPlace(NamedTuple):
-    """Position of a column: its name, its place in the table, its block, its place there."""
+    """Position of a column: its name, its place in the table, its block, and its place there."""
 
     name: Hashable
     place: int
@@ -391,7 +386,7 @@ class ColumnPlace(NamedTuple):
     feature: int
 
 
-Member = tuple[Unit, tuple[ColumnPlace, ...]]  # where the search starts: a unit, and its columns
+Member = tuple[Unit, tuple[ColumnPlace, ...]]  # a unit, where the search starts, and its columns
 
 
 @dataclass(frozen=True, eq=False)
@@ -402,7 +397,7 @@ class JoinableColumns:
     evidence: BlockEvidence
     places: tuple[ColumnPlace, ...]
     blocks: tuple[Block, ...]
-    changed_prior: str = ""  # a note on priors that are not those of the model
+    changed_prior: str = ""  # a note if priors differ from those of the model
 
     @property
     def log_evidence(self) -> float:
@@ -428,7 +423,7 @@ class JoinableColumns:
 
 
 def list_block(names: Sequence[Hashable]) -> str:
-    """Join the first names, and the number of the rest."""
+    """List the first names and the number of the rest."""
     return list_names(names, MAX_NAMES)
 
 
@@ -440,10 +435,10 @@ def joinable_members(
     for b, (block, prior, x) in enumerate(zip(schema.blocks, priors, cells, strict=True)):
         family = block.family
         for unit in prior.units(x):
-            keys: set[Key] = {None}  # of units that cannot be joined there is none, or several
+            keys: set[Key] = {None}  # units without exactly one key cannot be joined
             if not isinstance(unit, NumberUnit):
                 keys = {reading_of(family, place, len(block.names)) for place in unit.places}
-            # under a threshold, a table would know the numbers themselves as levels
+            # with a threshold, a joint table would take the numbers themselves as levels
             if len(keys) == 1 and family.threshold is None:
                 columns = [ColumnPlace(block.names[f], block.places[f], b, f) for f in unit.places]
                 by_key[keys.pop()].append((unit, tuple(columns)))
@@ -451,7 +446,7 @@ def joinable_members(
 
 
 def reading_of(family: Family, feature: int, columns: int) -> Reading:
-    """Return how the levels of one of a block's columns are read."""
+    """Return how the levels of a column of a block are read."""
     levels = family.levels
     if isinstance(levels, Codes):
         levels = Codes(levels.least_of(feature, columns))
@@ -459,7 +454,7 @@ def reading_of(family: Family, feature: int, columns: int) -> Reading:
 
 
 def put_side_by_side(key: Key, members: Sequence[Member], labels: LabelledRows) -> JoinableColumns:
-    """Put units that can be joined side by side."""
+    """Collect units that can be joined."""
     units: list[Any] = [unit for unit, _ in members]
     places: list[ColumnPlace] = []
     start: list[Block] = []
@@ -468,8 +463,8 @@ def put_side_by_side(key: Key, members: Sequence[Member], labels: LabelledRows) 
         places += columns
     if len(places) > MAX_COLUMNS:
         raise ValueError(
-            f"{len(places):,} columns can be joined with each other, and {MAX_COLUMNS:,} are the "
-            "most that are searched. Leave out some, such as those with the least `relevance`."
+            f"{len(places):,} columns can be joined, but at most {MAX_COLUMNS:,} are searched. "
+            "Leave out some, such as those with the least `relevance`."
         )
     make: Any = NumberEvidence.of if key is None else LevelEvidence.of
     evidence = make(units, labels)
@@ -478,7 +473,7 @@ def put_side_by_side(key: Key, members: Sequence[Member], labels: LabelledRows) 
 
 
 def _changed_prior(evidence: BlockEvidence, units: Sequence[Any]) -> str:
-    """Return a note on the prior of all partitions, where a unit of the model has another one."""
+    """Return a note on the common prior of all partitions, if the model has other priors."""
     priors = []
     is_changed = False
     for name, template in evidence.compared.items():
@@ -496,9 +491,9 @@ def declare_blocks(
     stats: Sequence[Stats],
     kinds: Sequence[JoinableColumns],
 ) -> dict[Names, Family]:
-    """Return families of all columns, by names, that declare the blocks of each kind.
+    """Return families by names of columns, which declare the blocks of each kind.
 
-    A column by itself keeps its family where it was compared under the prior that this has.
+    A single column keeps its family if it was compared under the same prior.
     """
     families: dict[Names, Family] = {}
     declared: set[Hashable] = set()
@@ -530,7 +525,7 @@ def declare_blocks(
 
 
 def _varies_by_column(family: Any) -> bool:
-    """Return whether a family's prior or levels differ from column to column."""
+    """Return whether the prior or the levels of a family differ by column."""
     arrays = [getattr(family.levels, "least", 0)]
     if family.prior is not None:
         arrays += [getattr(family.prior, field.name) for field in fields(family.prior)]
@@ -538,7 +533,7 @@ def _varies_by_column(family: Any) -> bool:
 
 
 def _equal(one: Belief, two: Belief) -> bool:
-    """Return whether beliefs differ by rounding at most."""
+    """Return whether beliefs are equal up to rounding."""
     for name in one.__match_args__:
         if not np.allclose(getattr(one, name), getattr(two, name), rtol=PRIOR_ROUNDING, atol=0):
             return False

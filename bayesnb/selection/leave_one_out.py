@@ -1,15 +1,15 @@
 """Exact leave-one-out and k-fold: predictions of each row by a model that has not seen it.
 
-A row touches only the stats of its class, so when it is left out the scores of all other classes
-stay as they are. For k-fold, the stats of each fold are counted once; those of all other folds are
-added up, so nothing is ever subtracted.
+A row enters only the stats of its class, so leaving it out does not change the scores of other
+classes. For k-fold, the stats of each fold are counted once, and those of the other folds added, so
+nothing is subtracted.
 
-Leave-one-out by column is what each column says of each row's classes once the row has left:
+Leave-one-out scores by column are
 
-    table[i, c, j] = log p(x_ij | c, all rows but i)
+table[i, c, j] = log p(x_ij | c, all rows but i)
 
-A column is a feature of a block: one that is modelled jointly with others, or a block of words, is
-one column. The sum of a row's scores and `log_class_left_out` is `leave_one_out`.
+A column is a feature: a joint block, or a block of words, is one column. The scores of a row plus
+`log_class_left_out` add up to `leave_one_out`.
 """
 
 import warnings
@@ -49,18 +49,15 @@ from bayesnb.model.product import (
 from bayesnb.numerics.threads import blocks
 from bayesnb.selection.exponents import leave_exponents
 
-# Scores by column, the row left out
+# Leave-one-out scores by column
 
 
 def column_scores(model: Model, rows: Rows, n_jobs: int | None = None) -> tuple[Array, Array]:
-    """Log probability of classes and of each column's cells, the row left out.
+    """Leave-one-out log probability of classes, `(r, c)`, and of cells by column, `(r, c, f)`.
 
-    Shapes: `(r, c)` and `(r, c, f)`.
-
-    The features are in the order of blocks, blocks end to end. A row of weight w counts as w rows,
-    one of which is left out. A missing cell's score is 0; a cell that is impossible has -inf; NaN
-    where the other rows leave no distribution, or must be counted again to know it and are not all
-    there.
+    Blocks lie end to end. A row of weight w counts as w rows, and one of them is left out. Missing
+    cells have 0, impossible ones -inf. NaN where the other rows leave no distribution, or would
+    have to be counted again but are not all given.
     """
     gone = np.minimum(rows.counts, 1.0)
     parts = column_scores_by_parts(model, rows, len(rows.codes), gone, PREDICTIVE, n_jobs)
@@ -71,7 +68,7 @@ def column_scores(model: Model, rows: Rows, n_jobs: int | None = None) -> tuple[
 def column_scores_by_parts(
     model: Model, rows: Rows, at_once: int, gone: Array, kind: str, n_jobs: int | None
 ) -> Iterator[tuple[slice, Array, Array]]:
-    """Yield some rows after others with their scores; `gone` is the weight that leaves."""
+    """Yield blocks of rows with their scores; `gone` is the weight left out."""
     reader = model.read(kind)
     log_class = log_class_left_out(model, rows, gone, kind)
     for part in blocks(len(rows.codes), at_once):
@@ -86,7 +83,7 @@ def column_scores_by_parts(
 
 
 def log_class_left_out(model: Model, rows: Rows, gone: Array, kind: str) -> Array:
-    """Log probability of classes, so much weight of each row left out, `(r, c)`."""
+    """Log probability of classes, with a weight of each row left out, `(r, c)`."""
     classes = model.prior.classes
     log_class = classes.labels_left_out(model.stats.classes, rows.codes, gone, kind)
     log_class[:, ~model.read(kind).live] = -np.inf
@@ -96,12 +93,11 @@ def log_class_left_out(model: Model, rows: Rows, gone: Array, kind: str) -> Arra
 def count_again(
     model: Model, rows: Rows, b: int, part: slice, gone: Array, kind: str, scores: Array
 ) -> None:
-    """Write scores of rows by a block where they are NaN, counting all other rows again.
+    """Replace NaN scores of a block, `(r, c, f)` or the sum `(r, c, 1)`, by counting all other
+    rows.
 
-    Shapes: `(r, c, f)`, or `(r, c, 1)` in all.
-
-    For rows whose subtraction would leave too few digits. What has no proper distribution stays
-    NaN, and so does a row whose class is not all there.
+    For rows whose subtraction would leave too few digits. Scores stay NaN without a proper
+    distribution, and for rows whose class is not completely given.
     """
     codes = rows.codes[part]
     undefined = np.isnan(scores[np.arange(len(codes)), codes])
@@ -115,7 +111,7 @@ def count_again(
         weight[part.start + i] -= gone[part.start + i]
         keep = weight > 0
         changed = slice(None)
-        if prior.independent_classes:  # the row's class alone
+        if prior.independent_classes:  # only the row's class
             keep &= rows.codes == c
             changed = slice(c, c + 1)
         others = np.flatnonzero(keep)
@@ -123,7 +119,7 @@ def count_again(
         rest = rows.observers[b](rows.cells[b][others], labels, 1)
         reader = reader_of(prior[changed], rest[changed], kind)
         x = rows.cells[b][[part.start + i]]
-        with np.errstate(all="ignore"):  # of what is improper
+        with np.errstate(all="ignore"):  # improper distributions
             again = feature_scores([reader], [x])[0]
         again = np.where(reader.proper | prior.missing(x), again, np.nan)
         if scores.shape[2] == 1:
@@ -132,24 +128,23 @@ def count_again(
 
 
 def are_there(model: Model, rows: Rows) -> Array:
-    """Return the classes of which these rows are all that the model has learnt, `(c,)`."""
+    """Return the classes whose learnt rows are all given, `(c,)`."""
     return are_all(model, np.bincount(rows.codes, rows.counts, len(model.stats.classes)))
 
 
 def are_all(model: Model, counts: Array) -> Array:
-    """Classes of which `counts` rows are all that the model has learnt, `(c,)`."""
+    """Classes for which `counts` is the weight of all learnt rows, `(c,)`."""
     learnt = model.stats.classes.counts
     there = np.abs(counts - learnt) <= SLACK * learnt
     return there if model.prior.independent_classes else np.broadcast_to(there.all(), there.shape)
 
 
 def choose_rows(rows: Rows, classes: int, columns: int, exponents: int | None = None) -> Array:
-    """Return the rows by which exponents are found, `(r,)`.
+    """Return the rows from which exponents are estimated, `(r,)`.
 
-    All, or ROWS_SCORED of them, evenly spaced in every class, always the same.
-
-    They are fewer where the table of their scores would be too large, or exponents, by default
-    one for each column, take too long to find.
+    All, or ROWS_SCORED of them, evenly spaced in every class and without randomness. Fewer if the
+    table of scores would be too large, or estimating the exponents, by default one for each column,
+    too slow.
     """
     most = most_scored(classes, columns, exponents)
     if len(rows.codes) <= min(MAX_ROWS, most):
@@ -157,21 +152,20 @@ def choose_rows(rows: Rows, classes: int, columns: int, exponents: int | None = 
     return evenly(rows.codes, min(ROWS_SCORED, most))
 
 
-# Scores of rows, the row left out, or its fold
+# Leave-one-out and k-fold scores of rows
 
 PACKAGE = str(Path(__file__).parent.parent)
-CELLS_AT_ONCE = 1 << 22  # of a table of scores by row, class and feature, at once
+CELLS_AT_ONCE = 1 << 22  # scores by row, class and feature computed at once
 
 
 class PredictiveRule(NamedTuple):
-    """How a model predicts: the estimate that is plugged in, or "predictive".
-
-    `power` are the exponents on the features.
+    """How a model predicts: "predictive", or the point estimate that is plugged in, and
+    exponents.
     """
 
     kind: str = PREDICTIVE
     power: Exponents = 1.0
-    # of exponents that held-out rows leave; None: they are kept
+    # of exponents, if these are estimated without each held-out row
     covariance: ExponentCovariance | None = None
 
 
@@ -179,9 +173,9 @@ PREDICT = PredictiveRule()
 
 
 class UndefinedWarning(UserWarning):
-    """Rows cannot be left out, as the other rows leave no distribution of their class.
+    """Some rows cannot be left out, as the other rows of their class give no distribution.
 
-    Their scores are NaN. A proper prior with ``estimate="predictive"`` always leaves one.
+    Their scores are NaN. A proper prior with ``estimate="predictive"`` always gives one.
 
     See Also
     --------
@@ -190,10 +184,10 @@ class UndefinedWarning(UserWarning):
 
 
 class UnverifiedWarning(UserWarning):
-    """Rows are fewer than were learnt, so it cannot be checked that they are among them.
+    """Fewer rows were given than learnt, so it cannot be checked that they were learnt.
 
-    Leave-one-out takes rows away from what was learnt. Given all rows of a class, their
-    statistics are compared with those that were learnt; given fewer, they are believed.
+    Leave-one-out subtracts rows from what was learnt. If all rows of a class are given, their
+    statistics are compared with those learnt; otherwise they are trusted.
 
     See Also
     --------
@@ -203,7 +197,7 @@ class UnverifiedWarning(UserWarning):
 
 @dataclass(frozen=True, eq=False)
 class Pointwise:
-    """Log scores of rows, held out and as the model fits them, and the weights of the rows."""
+    """Log scores of rows, held out and in-sample, and weights of the rows."""
 
     score: Array
     fitted: Array
@@ -219,7 +213,7 @@ class Pointwise:
 
     @cached_property
     def shares(self) -> Array:
-        """Each row's part of the total: its score times its weight, relative to the mean weight."""
+        """Score of each row times its weight, relative to the mean weight; they sum to `total`."""
         scores = np.multiply(
             self.counts, self.score, out=np.zeros(len(self.score)), where=self.counts > 0
         )
@@ -231,9 +225,8 @@ class Pointwise:
 
     @property
     def se(self) -> float:
-        """Standard error of the total, over new rows of the same population.
-
-        NaN where a score is not finite.
+        """Standard error of the total, over samples from the population; NaN if a score is not
+        finite.
         """
         weight = self.counts[self.counts > 0]
         score = self.score[self.counts > 0]
@@ -244,13 +237,13 @@ class Pointwise:
 
     @property
     def optimism(self) -> float:
-        """Gain of the scores by learning the rows: ArviZ's effective number of parameters."""
+        """In-sample minus held-out score: the effective number of parameters in ArviZ."""
         with np.errstate(invalid="ignore"):
             return replace(self, score=self.fitted - self.score).total
 
 
 def label_scores(joint: Array, codes: Array, target: str) -> Array:
-    """log p(y | x) or log p(x, y) of each row's label, from log p(x, y) of all classes.
+    """log p(y | x) or log p(x, y) of the label of each row, from log p(x, y) of all classes.
 
     Shapes: `(r, c), (r,) -> (r,)`.
     """
@@ -262,9 +255,9 @@ def warn_undefined(score: Array) -> None:
     undefined = np.isnan(score)
     if undefined.any():
         warnings.warn(
-            f"{undefined.sum()} rows, first row {undefined.argmax()}, cannot be held out: the rows "
-            "that stay leave no distribution of their class (too few of them, or no spread, and a "
-            "prior that adds none). Use a proper prior.",
+            f"{undefined.sum()} rows, first row {undefined.argmax()}, cannot be held out: the "
+            "other rows of their class give no distribution (there are too few, or they do not "
+            "vary, and the prior is improper). Use a proper prior.",
             UndefinedWarning,
             skip_file_prefixes=(PACKAGE,),
         )
@@ -279,9 +272,9 @@ def leave_one_out(
 ) -> Array:
     """log p(x, y | all rows but this one), `(r, c)`.
 
-    `gone` is the weight that is left out, by default all of it. Each row leaves exponents that were
-    found, too, where their covariance is known: see `leave_exponents`. NaN where the others leave
-    no distribution, or must be counted again to know it and are not all there.
+    `gone` is the weight left out, by default all of it. Exponents with a known covariance are also
+    estimated without each row: see `leave_exponents`. NaN where the other rows leave no
+    distribution, or would have to be counted again but are not all given.
     """
     gone = rows.counts if gone is None else gone
     powers = of_rows(way.power, rows.cells)
@@ -307,12 +300,10 @@ def leave_one_out(
 def contributions_left_out(
     model: Model, rows: Rows, way: PredictiveRule, gone: Array, n_jobs: int | None = None
 ) -> Iterator[tuple[slice, Array, Array]]:
-    """Yield some rows after others, and what classes and features add to their scores.
+    """Yield blocks of rows, and contributions of classes, `(r, c)`, and features, `(r, c, f)`.
 
-    Shapes: `(r, c)` and `(r, c, f)`.
-
-    The rows are held out, and features count by their exponents, which each row leaves if their
-    covariance is given.
+    They are leave-one-out contributions with exponents, which are also estimated without each row
+    if their covariance is given.
     """
     classes = len(model.stats.classes)
     columns = sum(features_of(block) for block in model.prior.blocks)
@@ -328,7 +319,7 @@ def contributions_left_out(
 def weigh_features(
     model: Model, rows: Rows, scores: Sequence[Array], way: PredictiveRule, chose: Array
 ) -> Array:
-    """Scores of rows by feature, left out, times exponents, which rows that chose them leave.
+    """Multiply leave-one-out scores by exponents, estimated without each row where `chose`.
 
     Shapes: `(r, c)`, `(r, c, f)` and `(r,) -> (r, c, f)`.
     """
@@ -344,34 +335,33 @@ def weigh_features(
 
 
 def warn_unverified(model: Model, counts: Array) -> None:
-    """Warn of classes of which more rows, by weight, were learnt than `counts`.
+    """Warn if more rows of a class, by weight, were learnt than `counts`.
 
-    The stats of all rows of a class prove that these were learnt. Those of fewer rows only show
-    that such rows can be among those that were learnt.
+    If all rows of a class are given, their stats prove that they were learnt; with fewer rows, they
+    only show that they may have been.
     """
     unverified = (counts > 0) & ~are_all(model, counts)
     if unverified.any():
         warnings.warn(
-            f"given are {counts.sum():.12g} of the {model.stats.classes.counts.sum():.12g} rows, "
-            "by weight, that the model has learnt, so it cannot be proved that they are among "
-            "them. For rows that were not learnt the result is wrong. Give all rows that were "
-            "learnt; predict_log_proba scores new rows.",
+            f"the model has learnt {model.stats.classes.counts.sum():.12g} rows, by weight, and "
+            f"{counts.sum():.12g} were given, so it cannot be checked that these were learnt. For "
+            "rows that were not learnt the result is wrong. Give all rows that were learnt; "
+            "predict_log_proba scores new rows.",
             UnverifiedWarning,
             skip_file_prefixes=(PACKAGE,),
         )
 
 
 def find_stuck(model: Model, rows: Rows, joint: Array) -> Array:
-    """Rows without a score because the rows that must be counted again are not given, `(r,)`."""
+    """Rows without a score because not all rows of their class are given, `(r,)`."""
     return np.isnan(joint[np.arange(len(joint)), rows.codes]) & ~are_there(model, rows)[rows.codes]
 
 
 def k_fold(
     model: Model, rows: Rows, folds: Array, way: PredictiveRule = PREDICT, n_jobs: int | None = None
 ) -> Array:
-    """log p(x, y | the rows of other folds), `(r,) -> (r, c)`.
-
-    NaN where those leave no distribution.
+    """log p(x, y | the rows of other folds), `(r,) -> (r, c)`; NaN without a proper
+    distribution.
     """
     total = np.empty((len(folds), len(model.stats.classes)))
     names = np.unique(folds)
@@ -393,21 +383,16 @@ def k_fold(
 
 
 def rewind_model(model: Model, stats: ProductStats) -> Model:
-    """Return the model as it was when it had learnt no more than these stats."""
+    """Return the model with only these stats."""
     return Model(Product(model.prior.classes.recounted(stats.classes), model.prior.blocks), stats)
 
 
 def fold_of_rows(folds: Any, codes: Array, rng: Rng) -> Array:
-    """Return the fold of each row, 0, 1, ...: as given, or at random.
-
-    Random folds have each class spread evenly over them.
-    """
+    """Return the fold of each row, 0, 1, ...: as given, or random and stratified by class."""
     if not isinstance(folds, int | np.integer) or isinstance(folds, bool):
         return _given_folds(folds, len(codes))
     if not 2 <= folds <= len(codes):
-        raise ValueError(
-            f"folds must be at least 2 and at most the number of rows, {len(codes)}, got {folds}."
-        )
+        raise ValueError(f"folds must be from 2 to the number of rows, {len(codes)}, got {folds}.")
     order = np.random.default_rng(rng).permutation(len(codes))
     order = order[np.argsort(codes[order], kind="stable")]
     fold = np.empty(len(codes), np.intp)
@@ -416,7 +401,7 @@ def fold_of_rows(folds: Any, codes: Array, rng: Rng) -> Array:
 
 
 def _given_folds(folds: Any, rows: int) -> Array:
-    """Number the given folds in the order in which they come."""
+    """Number the given folds in order of appearance."""
     given = np.asarray(folds)
     if given.shape != (rows,):
         what = repr(folds) if given.ndim == 0 else f"an array of shape {given.shape}"
@@ -427,9 +412,9 @@ def _given_folds(folds: Any, rows: int) -> Array:
     missing = [row for row, name in enumerate(names) if name is None or (name == name) is not True]
     if missing:
         raise ValueError(
-            f"folds: {len(missing)} rows have none (first row {missing[0]}). Give each row a fold."
+            f"folds: {len(missing)} rows have no fold (first row {missing[0]}). Give each row one."
         )
     place = {name: k for k, name in enumerate(dict.fromkeys(names))}
     if len(place) < 2:
-        raise ValueError(f"folds must be at least two, and all rows are in {names[0]!r}.")
+        raise ValueError(f"there must be at least two folds, but all rows are in {names[0]!r}.")
     return np.array([place[name] for name in names])

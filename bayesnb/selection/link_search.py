@@ -1,15 +1,13 @@
-"""Which columns of a table depend on each other given the class, found by evidence: see
-families/links.py.
+"""Search for columns that depend on each other given the class, by evidence: see families/links.py.
 
-A link is a candidate where its log Bayes factor against independence is above THRESHOLD_FACTOR
-log(d + 1) nats, d the number of columns that vary. Of 200 tables of 2, 6 or 20 columns that are
+A link is a candidate if its log Bayes factor against independence is above THRESHOLD_FACTOR log(d +
+1) nats, with d the number of columns that vary. Among 200 tables of 2, 6 or 20 columns that are
 independent given the class, at most 5 % have a link, with 60, 300 or 2,000 rows, of levels or
-numbers; log d is too little for two columns of rare levels. Under either hypothesis the levels of
-the child have the shares that they have in the rows of a class: under a declared prior that
-disagrees with these, independent columns would seem linked. The maximum spanning forest of the
-candidates is a joint distribution once each tree has a root, from which its links point away: the
-root whose links have the most evidence. Further links, the strongest first, are experts that
-exponents weigh.
+numbers; log d is too small for two columns of rare levels. Under both hypotheses the levels of the
+child have their frequencies in the class: with a declared prior that disagrees with these,
+independent columns would seem linked. The maximum spanning forest of the candidates is a joint
+distribution once the links of each tree point away from a root: the root with the most evidence.
+Further links, strongest first, are experts, weighted by exponents.
 """
 
 import warnings
@@ -41,27 +39,27 @@ from bayesnb.selection.pair_evidence import (
 
 FOREST = "forest"
 PAIRS = "pairs"
-ALL = "all"  # pairs, and what `selection.covariance` adds
-# Numbers are linked on grids of 8 levels, and, where there are rows enough, of 16 or 32.
+ALL = "all"  # pairs, and the covariance of `selection.covariance`
+# Numbers are linked on grids of 8 levels or, with enough rows, of 16 or 32.
 MIN_DEPTH, MAX_DEPTH = 3, 5
-ROWS_IN_CELL = 8  # of a class, on average, in a cell of two columns on a finer grid
+ROWS_IN_CELL = 8  # rows of a class per cell of two columns, on average, for a finer grid
 MAX_WORK = 1 << 18  # cells of all pairs of columns on a finer grid
-STRENGTHS = 2.0 ** np.arange(12)  # of a link's prior that are tried
-# every third, then those around the best: the evidence is smooth in their logs
+STRENGTHS = 2.0 ** np.arange(12)  # candidate prior strengths
+# every third, then neighbours of the best: the evidence is smooth in their logs
 STRENGTH_STEPS = (1, 4, 7, 10), (-2, -1, 1, 2)
-# nats: of strengths with the same evidence the least is taken, whatever was rounded
+# nats: among strengths with the same evidence, up to rounding, the smallest is chosen
 TIE_TOLERANCE = 1e-9
 THRESHOLD_FACTOR = 3.0
-# that a prior adds to a count of a child's level: under 0 nothing would be known of an empty one
+# least pseudo-count of a level of the child, so that empty levels have a probability
 MIN_PRIOR_COUNT = 1e-3
-# at most one link for each of so many rows, between these
+# rows per link, within these bounds on the number of links
 ROWS_PER_LINK = 15
 MIN_LINKS, MAX_LINKS = 60, 120
-MAX_CELLS = 1 << 16  # of a table of pairs of levels, all classes together
-# that are compared with one another: of more, those that say most about the label
+MAX_CELLS = 1 << 16  # of a table of pairs of levels, over all classes
+# columns that are compared: those that alone predict the label best
 MAX_COLUMNS = 600
-MAX_PAIRS = 5_000  # that are compared at full length: of more, the best are screened
-MAX_PARTNERS = 10  # of each column that a screening keeps
+MAX_PAIRS = 5_000  # pairs compared on all rows; more are screened first
+MAX_PARTNERS = 10  # partners of each column that screening keeps
 ROWS_SCREENED = 4_000
 FIRST_COLUMN, SECOND_COLUMN = 2, 3  # the columns of a pair, as axes of their table
 
@@ -82,14 +80,14 @@ class Candidate(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class LinkColumns:
-    """Columns that may be linked: their readers, numbers of levels, `(f,)`, and codes, `(r, f)`."""
+    """Columns that may be linked: readers, numbers of levels, `(f,)`, and codes, `(r, f)`."""
 
     readers: tuple[Block, ...]
     sizes: Array
     codes: Array
 
     def select(self, used: Sequence[int]) -> "LinkColumns":
-        """Return some columns, places among all of them."""
+        """Return some of the columns, by index."""
         readers = []
         first = 0
         for reader in self.readers:
@@ -107,15 +105,15 @@ class LinkColumns:
 
 
 def add_links(schema: Schema, table: Table, labels: LabelledRows, kind: str, work: Work) -> Schema:
-    """Add the links of a table's columns to its schema; the same schema, where there are none."""
+    """Add links between the columns of a table to its schema, if there are any."""
     every = link_columns(schema, table, labels.counts, labels.classes)
     if every is None:
         return schema
     columns = _most_informative(every, labels)
     if columns is not every:
         warnings.warn(
-            f"links were looked for between {len(columns.sizes)} of {len(every.sizes):,} columns, "
-            "those that alone say most about the label. Name the columns to use, or set "
+            f"links were searched only between {len(columns.sizes)} of {len(every.sizes):,} "
+            "columns, those that alone predict the label best. Name the columns to use, or set "
             "dependence=None for none.",
             UserWarning,
             skip_file_prefixes=(PACKAGE,),
@@ -143,21 +141,18 @@ def add_links(schema: Schema, table: Table, labels: LabelledRows, kind: str, wor
 
 
 def relink(schema: Schema, stats: Sequence[Any]) -> Schema:
-    """Return a schema whose links know the priors of its families, given these blocks' stats."""
+    """Set the pseudo-counts of links from the priors of the families, given stats of the blocks."""
     if schema.links is None:
         return schema
     priors: dict[Hashable, Any] = {}
-    # those of links are the last
+    # links are the last block
     for block, seen in zip(schema.columns_alone.blocks, stats, strict=False):
         priors |= _prior_counts(block, seen)
     return schema.with_links(schema.links.with_margins(priors))
 
 
 def _prior_counts(block: Block, stats: Any) -> dict[Hashable, Any]:
-    """Return what priors add to the count of each level, or flag: the mean over classes.
-
-    It is never nothing.
-    """
+    """Return the pseudo-counts of levels or flags, averaged over classes; always positive."""
     if not isinstance(block.family, Categorical | Bernoulli):
         return {}
     prior: Any = block.family.belief(stats)
@@ -174,7 +169,7 @@ def _prior_counts(block: Block, stats: Any) -> dict[Hashable, Any]:
 
 
 def link_columns(schema: Schema, table: Table, weight: Array, classes: int) -> LinkColumns | None:
-    """Return the columns that may be linked; None if they are fewer than two."""
+    """Return the columns that may be linked, or None if there are fewer than two."""
     depth = choose_depth(weight.sum() / classes, sum(len(block.names) for block in schema.blocks))
     readers = []
     for block in schema.blocks:
@@ -191,14 +186,14 @@ def link_columns(schema: Schema, table: Table, weight: Array, classes: int) -> L
 
 
 def choose_depth(rows: float, columns: int) -> int:
-    """Return the halvings of a grid on which numbers are linked, by the rows of a class."""
+    """Return the depth of the grid for linking numbers, given the rows per class."""
     pairs = max(columns * (columns - 1) / 2, 1.0)
     cells = min(rows / ROWS_IN_CELL, MAX_WORK / pairs)
     return int(np.clip(np.log2(cells) / 2, MIN_DEPTH, MAX_DEPTH))
 
 
 def level_reader(block: Block) -> Block | None:
-    """Return a block that reads columns of levels, or flags, as levels; None for other columns."""
+    """Return a block that reads levels or flags as levels; None for other families."""
     family = block.family
     if isinstance(family, Categorical):
         return Block(Categorical(), block.names, block.places, block.levels)
@@ -209,14 +204,11 @@ def level_reader(block: Block) -> Block | None:
 
 
 def _sides(family: Bernoulli, columns: int) -> Grid:
-    """Make two levels for each column of flags: zeros, and ones.
-
-    Ones are all numbers above a threshold.
-    """
+    """Make a grid with the levels zero and one for each column of flags, cut at the threshold."""
     low, high = np.array([0.0, 1.0]), np.array([0.0, 1.0])
     threshold = family.threshold
     if threshold is not None:
-        # next to the threshold, so that the cut is the threshold
+        # just above the threshold, so that the cut is the threshold
         edge = np.nextafter(threshold, np.inf)
         low = np.array([min(threshold, 0.0), edge])
         high = np.array([threshold, max(edge, 1.0)])
@@ -226,7 +218,7 @@ def _sides(family: Bernoulli, columns: int) -> Grid:
 
 
 def _most_informative(columns: LinkColumns, labels: LabelledRows) -> LinkColumns:
-    """Return the columns, of very many those whose levels alone say most about the label."""
+    """Return the columns; if there are very many, those that alone predict the label best."""
     width = len(columns.sizes)
     if width <= MAX_COLUMNS:
         return columns
@@ -242,9 +234,9 @@ def _most_informative(columns: LinkColumns, labels: LabelledRows) -> LinkColumns
 def find_candidates(
     columns: LinkColumns, labels: LabelledRows, work: Work, threshold: float
 ) -> list[Candidate]:
-    """Return the links with evidence above a threshold, in both directions, the strongest first."""
+    """Return links with evidence above a threshold, in both directions, strongest first."""
     sizes = columns.sizes
-    partners = []  # columns behind each one that vary as it does, of no too large a table with it
+    partners = []  # later columns that vary, with a table that is not too large
     for u, size in enumerate(sizes.tolist()):
         is_fit = (sizes > 1) & (size * sizes * labels.classes <= MAX_CELLS) & (size > 1)
         partners.append(np.flatnonzero(is_fit[u + 1 :]) + u + 1)
@@ -268,7 +260,7 @@ def find_candidates(
 def _screen_partners(
     columns: LinkColumns, partners: Sequence[Array], labels: LabelledRows, n_jobs: int | None
 ) -> list[Array]:
-    """Keep the best partners of each column, by a cheap statistic of a part of the rows."""
+    """Keep the best partners of each column, by a fast statistic on some of the rows."""
     width = len(columns.sizes)
     rows = len(labels.codes)
     few = np.unique(np.linspace(0, rows - 1, min(ROWS_SCREENED, rows)).astype(np.intp))
@@ -290,10 +282,10 @@ def _screen_partners(
 
 
 def strongest(cells: PairCells, parent: int, child: int) -> Array:
-    """Return the log Bayes factor of each link and the strength at which it is largest, `(n, 2)`.
+    """Return the largest log Bayes factor of each link, and the strength where it occurs, `(n, 2)`.
 
-    A distribution of the child for each level of the parent, Dirichlet(strength * mean), against
-    one for all, the mean.
+    One distribution of the child for each level of the parent, Dirichlet(strength * mean), against
+    the mean for all.
     """
     pairs = cells.shape[0]
     parents = cells.add_up(parent).reshape(pairs, -1)
@@ -301,7 +293,7 @@ def strongest(cells: PairCells, parent: int, child: int) -> Array:
     at = cells.pair, cells.owner, cells[child]
 
     def log_evidence(strength: Array) -> Array:
-        # the levels of all parents have one lnGamma(strength * mean) in common
+        # all levels of a parent share lnGamma(strength * mean)
         prior = strength[:, None, None] * mean
         terms = gammaln(prior[at] + cells.number) - gammaln(prior)[at]
         totals = gammaln(strength[:, None] + parents) - gammaln(strength)[:, None]
@@ -322,12 +314,11 @@ def strongest(cells: PairCells, parent: int, child: int) -> Array:
 def choose_links(
     ranked: Sequence[Candidate], width: int, kind: str, most: int
 ) -> tuple[list[Candidate], int]:
-    """Return the links of the forest, then further ones where `kind` is "pairs", `most` in all.
+    """Return the links of the forest, then others unless `kind` is "forest", at most `most` in all.
 
-    The number is that of the forest.
-
-    Where only one direction is above the threshold, the other one counts as much. Of the two
-    directions of a pair that is not in the forest the one with more evidence is taken.
+    Also return the number of links in the forest. If only one direction of a pair is above the
+    threshold, the other gets the same evidence. Outside the forest a pair has the direction with
+    more evidence.
     """
     directed = {(link.parent, link.child): link for link in ranked}
     for link in ranked:
@@ -345,7 +336,7 @@ def choose_links(
 def span_columns(ranked: Sequence[Candidate], width: int) -> dict[int, list[int]]:
     """Return neighbours in the maximum spanning forest, by Kruskal's algorithm.
 
-    Links come strongest first.
+    Links must be sorted, strongest first.
     """
     tree = np.arange(width)
     neighbours: dict[int, list[int]] = {}
@@ -360,11 +351,9 @@ def span_columns(ranked: Sequence[Candidate], width: int) -> dict[int, list[int]
 def orient_trees(
     neighbours: dict[int, list[int]], directed: dict[tuple[int, int], Candidate]
 ) -> list[tuple[int, int]]:
-    """Let links point away from the root for which a tree's evidence is largest.
+    """Direct the links of each tree away from the root with the most evidence, parents first.
 
-    Parents come before children.
-
-    From one root to the next, along a link, this link alone turns.
+    Moving the root along a link reverses only this link.
     """
     ends: list[tuple[int, int]] = []
     been: set[int] = set()
@@ -381,7 +370,7 @@ def orient_trees(
 
 
 def walk_tree(start: int, neighbours: dict[int, list[int]]) -> Iterator[tuple[int, int]]:
-    """Yield the links of a tree as they point away from a column, parents before children."""
+    """Yield the links of a tree directed away from a column, parents before children."""
     stack = [(start, start)]
     while stack:
         before, column = stack.pop()

@@ -1,8 +1,8 @@
-"""Which columns' missing cells say something of the label: see model/missing.py.
+"""Choosing the columns whose missing cells help to predict the label: see model/missing.py.
 
-A column's flag is kept where the labels' exact leave-one-out score by it alone is better than that
-by the shares of the classes, by more than MARGIN + log(number of columns with missing cells) nats.
-Of tables whose cells are missing at random, few keep any.
+The flag of a column is kept if the exact leave-one-out score of the labels by the flag alone beats
+that by the class shares, by more than MARGIN + log(number of columns with missing cells) nats. Few
+tables with cells missing at random keep any flag.
 """
 
 import numpy as np
@@ -16,7 +16,7 @@ MARGIN = 2.0  # nats
 
 
 def add_missing(schema: Schema, rows: LabelledTable) -> Schema:
-    """Add flags of missing cells where they say something of the label; the same schema else."""
+    """Add flags of missing cells that help to predict the label, if there are any."""
     if isinstance(rows.table, SparseTable):
         return schema
     alone = schema.columns_alone

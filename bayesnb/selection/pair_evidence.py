@@ -3,22 +3,22 @@ independence.
 
     log Bayes factor = log p(both columns | joint distribution) - log p(one column) - log p(other)
 
-Priors have the same margins under both hypotheses, so no pair is preferred before anything is seen.
-A pair uses the rows that have both cells.
+Priors have the same margins under both hypotheses, so neither is preferred before the data. A pair
+uses the rows that have both cells.
 
 **Two columns of levels.** A cell of the table has concentration A p q, where p and q are the
-levels' shares of their Dirichlet priors, and A is the total of the table. Its margins are
-Dirichlet(A p) and Dirichlet(A q): the table says as much as each margin, and a first row is as
-probable under either hypothesis (the equivalent sample size of Heckerman, Geiger and Chickering
-1995; Good 1976, On the application of symmetric Dirichlet distributions to contingency tables).
-Where the totals of the priors differ, A is their geometric mean in both hypotheses.
+expected probabilities of the levels under their Dirichlet priors, and A is the total of the table.
+Its margins are Dirichlet(A p) and Dirichlet(A q): the first row has the same probability under both
+hypotheses (the equivalent sample size of Heckerman, Geiger and Chickering 1995; Good 1976, On the
+application of symmetric Dirichlet distributions to contingency tables). If the totals of the priors
+differ, A is their geometric mean under both hypotheses.
 
-**A number and levels.** One theta for each level against one for all, each with the class's prior.
+**A number and levels.** One theta for each level against one for all, each with the prior of the
+class.
 
-With a fixed A the margins of many levels are explained badly and the table, which is larger, less
-so: noise would be evidence. The same goes for the prior of counts' rates. So positive evidence is
-capped by the evidence under the concentrations that are best for each hypothesis: see
-`cap_factors`.
+A fixed A fits margins of many levels badly and the larger table less badly, so noise would be
+evidence. The same holds for the prior of Poisson rates. So positive evidence is capped by the
+evidence under the best concentrations of each hypothesis: see `cap_factors`.
 
 **Two Gaussian columns.** A bivariate normal against two independent ones:
 
@@ -33,12 +33,12 @@ normalizers collapses to
     log Bayes factor = L(a') - L(a) - log(b_1' / b_1) / 2 - log(b_2' / b_2) / 2
                        - (a' + 1/2) log(1 - rho**2)
 
-where L(a) = log Gamma(a + 1/2) - log Gamma(a). Where two columns' priors differ in count or shape,
-both hypotheses take the geometric means, and each scale keeps its ratio to the shape, the expected
-variance.
+where L(a) = log Gamma(a + 1/2) - log Gamma(a). If the priors of two columns differ in count or
+shape, both hypotheses use the geometric means, and each scale keeps its ratio to the shape, the
+expected variance.
 
-Contingency tables are counted class by class, and hold only cells that have rows. Those of one
-column and many others are counts of levels by group, the column's level and class.
+Contingency tables are counted by class, and store only occupied cells. Tables of one column with
+many others are counts of levels by group, where a group is a level of the column and a class.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -60,8 +60,8 @@ from bayesnb.numerics.threads import blocks, in_order
 
 # Contingency tables
 
-CELLS_AT_ONCE = 1 << 17  # of tables that are counted at once, in a cache
-# cells for each pair of levels in the rows, above which these are sorted, not tallied
+CELLS_AT_ONCE = 1 << 17  # cells of tables counted at once, which fit in a cache
+# table cells per observed pair of levels, above which pairs are sorted instead of tabulated
 MAX_CELLS_PER_PAIR = 4
 
 
@@ -74,9 +74,10 @@ class LabelledRows(NamedTuple):
 
 
 class PairCells(NamedTuple):
-    """Cells of tables: their pair, class, levels of the first and of the second column, and weight.
+    """Cells of tables: pair, class, levels of the first and second column, and weight.
 
-    `shape` is the number of pairs, of classes, and of levels of either column, at most.
+    `shape` has the numbers of pairs and classes, and the largest numbers of levels of either
+    column.
     """
 
     pair: Array
@@ -87,14 +88,14 @@ class PairCells(NamedTuple):
     shape: tuple[int, int, int, int]
 
     def key(self, *sides: int) -> Array:
-        """Number the pair and class of each cell, or with side 2 or 3 also its level."""
+        """Encode the pair and class of each cell, with side 2 or 3 also its level."""
         key = self.pair * self.shape[1] + self.owner
         for side in sides:
             key = key * self.shape[side] + self[side]
         return key
 
     def add_up(self, *sides: int) -> Array:
-        """Sum the weights of each pair and class, or with side 2 or 3 of each level of it."""
+        """Sum weights by pair and class, with side 2 or 3 also by level."""
         shape = tuple(self.shape[axis] for axis in (0, 1, *sides))
         return np.bincount(self.key(*sides), self.number, prod(shape)).reshape(shape)
 
@@ -102,10 +103,10 @@ class PairCells(NamedTuple):
 def count_pairs(
     codes: Array, sizes: Array, column: int, others: Array, labels: LabelledRows
 ) -> Iterator[tuple[slice, PairCells]]:
-    """Yield the tables of a column and some others after others.
+    """Yield the tables of a column with blocks of other columns.
 
-    Codes are `(r, f)`, fastest in Fortran order; of missing cells they are no levels of their
-    column, below 0 or at its size.
+    Codes are `(r, f)`, preferably in Fortran order; codes of missing cells are below 0 or the
+    number of levels.
     """
     if not len(others):
         return
@@ -134,10 +135,7 @@ def count_pairs(
 def _tally(
     x: Array, bounds: Array, group: Array, weight: Array, groups: int
 ) -> tuple[Array, Array]:
-    """Count the cells of tables that have rows, by a table of all cells.
-
-    Levels of all columns lie end to end; weights come with the cells.
-    """
+    """Return occupied cells and their weights, from a table of all cells; levels lie end to end."""
     counts = np.zeros((bounds[-1], groups))
     numerics.level_kernels.tally(x, bounds, group, weight, counts)
     at = np.flatnonzero(counts)
@@ -145,7 +143,7 @@ def _tally(
 
 
 def _sort(x: Array, bounds: Array, group: Array, weight: Array, groups: int) -> tuple[Array, Array]:
-    """Do the same as `_tally` where nearly all cells are empty."""
+    """Compute `_tally` by sorting, where nearly all cells are empty."""
     row, column = np.nonzero((x >= 0) & (x < np.diff(bounds)))
     keys = (bounds[column] + x[row, column]) * groups + group[row]
     at, inverse = np.unique(keys, return_inverse=True)
@@ -154,10 +152,10 @@ def _sort(x: Array, bounds: Array, group: Array, weight: Array, groups: int) -> 
 
 
 def screen(cells: PairCells) -> Array:
-    """Return how far the columns of pairs are from independence given the class, in nats, `(n,)`.
+    """Return the dependence of pairs of columns given the class, in nats, `(n,)`.
 
-    Half the likelihood ratio statistic less half its degrees of freedom, its expectation where they
-    are independent.
+    Half the likelihood ratio statistic, minus its expectation under independence, half the degrees
+    of freedom.
     """
     rows = cells.add_up()
     gain = np.bincount(cells.pair, cells.number * np.log(cells.number), len(rows))
@@ -171,29 +169,27 @@ def screen(cells: PairCells) -> Array:
 
 
 def _entropy(counts: Array) -> Array:
-    """n log n, 0 of no rows."""
+    """n log n, 0 for n = 0."""
     return counts * np.log(np.where(counts > 0, counts, 1.0))
 
 
 # Evidence of pairs
 
-# share of unexplained variance below which it is summed again, without a difference
+# unexplained share of variance below which it is computed again without cancellation
 MIN_UNEXPLAINED = 1e-6
-# of a prior of rates, relative to the declared one: hardly any, and nearly certain
+# range of strengths of a prior of rates, relative to the declared one: nearly none to nearly fixed
 STRENGTHS = np.log([1e-3, 1e8])
-# concentrations that are tried: as good as 0, and times rows**2 as good as infinite
+# range of concentrations: practically 0 and, times rows**2, practically infinite
 MIN_CONCENTRATION = 1e-3
 MAX_CONCENTRATION = 1e4
-RUNGS, SECTIONS = 25, 24  # of the search for the best: places of a ladder, and steps that follow
+RUNGS, SECTIONS = 25, 24  # grid points, then golden-section steps
 GOLDEN = float((np.sqrt(5) - 1) / 2)
 
 
 @dataclass(frozen=True, eq=False)
 class LevelColumns:
-    """Columns of levels: codes `(r, d)`, those from the number of levels on are missing.
-
-    They come with the levels' shares in their Dirichlet priors, `(c, k)`, column after column, and
-    the priors' totals, `(c, d)`.
+    """Columns of levels: codes `(r, d)`, numbers of levels (also the code of missing cells),
+    expected probabilities under the Dirichlet priors, `(c, k)`, and totals of these, `(c, d)`.
     """
 
     codes: Array
@@ -205,9 +201,8 @@ class LevelColumns:
 
 @dataclass(frozen=True, eq=False)
 class NumberColumns:
-    """Columns of numbers of one family: `(r, f)`, NaN where missing.
-
-    They come with their prior and the function that makes their stats.
+    """Columns of numbers of one family, `(r, f)`, NaN where missing, their prior, and the function
+    that counts them.
     """
 
     x: Array
@@ -217,7 +212,9 @@ class NumberColumns:
 
 
 class Work(NamedTuple):
-    """Number of threads, and a callback that gets the number of pairs since its last call."""
+    """Number of threads, and a progress callback that gets the number of pairs since its last
+    call.
+    """
 
     n_jobs: int | None = 1
     done: Callable[[float], None] = lambda count: None
@@ -226,10 +223,7 @@ class Work(NamedTuple):
 def read_columns(
     prior: Belief, x: Cells, columns: Sequence[int], observe: Callable[..., Any]
 ) -> LevelColumns | NumberColumns:
-    """Return columns of a block, as numbers unless they have levels.
-
-    `places` is yet to be replaced.
-    """
+    """Return columns of a block, as levels if they have any; `places` is set later."""
     levels = prior.level_columns(x, columns)
     places = np.array(columns)
     if levels is not None:
@@ -248,7 +242,7 @@ def dependences(
 ) -> Array:
     """Log Bayes factors of all pairs of columns, `(c, n, n)`.
 
-    NaN on the diagonal, and for pairs without one.
+    NaN on the diagonal, and for pairs without a factor.
     """
     factors = np.full((labels.classes, width, width), np.nan)
     levels = [part for part in parts if isinstance(part, LevelColumns)]
@@ -277,7 +271,7 @@ def dependences(
 
 
 def _side_by_side(parts: Sequence[Any], name: str) -> Array:
-    """Put the columns of several parts side by side."""
+    """Concatenate the columns of several parts."""
     return np.concatenate([getattr(part, name) for part in parts], axis=-1)
 
 
@@ -286,7 +280,7 @@ def _put(factors: Array, i: int, j: Array, value: Array) -> None:
 
 
 def _compare_levels(levels: LevelColumns, labels: LabelledRows, factors: Array, work: Work) -> None:
-    """Compare each column with those behind it, into `(c, n, n)`; columns in parallel."""
+    """Compare each column with later ones, in parallel, and write to `(c, n, n)`."""
     sizes = levels.sizes
     root = np.sqrt(levels.total)
     starts = np.cumsum(sizes) - sizes
@@ -299,7 +293,7 @@ def _compare_levels(levels: LevelColumns, labels: LabelledRows, factors: Array, 
             if learnt:
                 ends = concentration_range(cells.add_up().sum(axis=1))
                 both, first, second = (at_best(side, *ends) for side in sides)
-            else:  # the product of the totals may leave the range of floats
+            else:  # by square roots, as the product of the totals may overflow
                 both, first, second = (side(root[:, [d]] * root[:, few]) for side in sides)
             factors[:, part] = both - first - second
         return factors
@@ -318,10 +312,9 @@ def _compare_levels(levels: LevelColumns, labels: LabelledRows, factors: Array, 
 def _list_evidence(
     cells: PairCells, share: Array, first: int, starts: Array
 ) -> list[Callable[[Array], Array]]:
-    """Return the log evidence of tables, and of both margins, as functions of concentrations.
+    """Return log evidences of tables and of both margins, as functions of concentrations.
 
-    Levels have shares, `(c, k)`, of the concentration; those of the columns start at `first`
-    and `starts`.
+    `share`, `(c, k)`, are expected probabilities of levels, which start at `first` and `starts`.
     """
     group = cells.key()
     of_one = share[cells.owner, first + cells.one]
@@ -338,8 +331,8 @@ def table_evidence(
 ) -> Callable[[Array], Array]:
     """Return the log evidence of tables as a function of concentrations, `(c, n) -> (c, n)`.
 
-    Counts have a group, the place of their table and class among all `rows`, `(n, c)`, and a share
-    of the concentration. One for all classes may be `(n,)`.
+    Each count has a group, the index of its table and class among `rows`, `(n, c)`, and a share of
+    the concentration, which may be `(n,)` for all classes.
     """
     every = np.arange(rows.size)
     total = EvidenceTerms(every, rows.ravel(), np.ones(rows.size), np.full(rows.size, -1.0))
@@ -355,10 +348,7 @@ def table_evidence(
 def _compare_within_levels(
     part: NumberColumns, levels: LevelColumns, d: int, labels: LabelledRows, factors: Array
 ) -> None:
-    """Compare numbers with a column of levels, into `(c, n, n)`.
-
-    One theta for each level against one for all.
-    """
+    """Compare numbers with a column of levels, and write to `(c, n, n)`."""
     size = int(levels.sizes[d])
     code = levels.codes[:, d]
     seen = np.flatnonzero(code < size)
@@ -379,7 +369,7 @@ def _compare_within_levels(
         return evidence
 
     value = np.zeros((labels.classes, len(part.places)))
-    if len(seen):  # of a column without cells neither hypothesis has evidence
+    if len(seen):  # a column without cells is no evidence
         apart, pooled = read(owner * size + code[seen]), read(owner * size)
         value = apart() - pooled()
         if isinstance(part.prior, Gamma) and (value.sum(axis=0) > 0).any():
@@ -390,12 +380,11 @@ def _compare_within_levels(
 
 
 def cap_factors(declared: Array, learnt: Array) -> Array:
-    """Log Bayes factors under the declared prior, `(c, f)`.
+    """Log Bayes factors under the declared prior, `(c, f)`, capped by those under best
+    concentrations.
 
-    A positive sum is capped by that of learnt concentrations.
-
-    Against a dependence the declared prior has the last word: with learnt concentrations, both
-    hypotheses may take all classes to be alike, and then nothing speaks against either.
+    Only positive sums are capped. Evidence against dependence is that of the declared prior: with
+    best concentrations, all classes may be equal under both hypotheses.
     """
     total = declared.sum(axis=0)
     cap = learnt.sum(axis=0)
@@ -403,15 +392,15 @@ def cap_factors(declared: Array, learnt: Array) -> Array:
 
 
 def concentration_range(rows: Array) -> tuple[float, Array]:
-    """Return logs of the least and largest concentration to try for so many rows, `(n,)`."""
+    """Return the range of log concentrations to try, given numbers of rows, `(n,)`."""
     return np.log(MIN_CONCENTRATION), np.log(MAX_CONCENTRATION * rows**2)
 
 
 def at_best(evidence: Callable[[Array], Array], low: float, high: Array) -> Array:
-    """Log evidence of each class under the strength at which the sum over classes is largest.
+    """Log evidence of each class at the strength that maximises the sum over classes.
 
-    Shapes: `(f,) -> (c, f)`. Logs of strengths go from `low` to `high`, `(f,)`: the best rung of a
-    ladder, then a golden section around it.
+    Shapes: `(f,) -> (c, f)`. Log strengths from `low` to `high`, `(f,)`, are searched on a grid,
+    then by golden section.
     """
 
     def height(at: Array) -> Array:
@@ -437,7 +426,7 @@ def at_best(evidence: Callable[[Array], Array], low: float, high: Array) -> Arra
 def correlations(x: Array, weight: Array, prior: NormalInverseGamma) -> Array:
     """Log Bayes factors of all pairs of columns of one class, `(r, f), (r,), (f,) -> (f, f)`.
 
-    Entries `(i, j)` of `mean`, `gap` and `ssd` are of column i, in the rows that also have
+    Entries `(i, j)` of `mean`, `gap` and `ssd` are those of column i on the rows that also have
     column j.
     """
     seen = (~np.isnan(x)).astype(float)
@@ -458,7 +447,7 @@ def correlations(x: Array, weight: Array, prior: NormalInverseGamma) -> Array:
     cross = heavy.T @ x - n * mean * mean.T + share * gap * gap.T
     left = 1 - (cross / 2) ** 2 / (after * after.T)
     np.fill_diagonal(left, 1.0)
-    # of a column and its copy no digit is left: these are summed again, without a difference
+    # for nearly equal columns no digit is left: computed again without cancellation
     for i, j in np.argwhere(np.triu(left < MIN_UNEXPLAINED)):
         pair = [i, j]
         back = [j, i]
@@ -471,11 +460,11 @@ def correlations(x: Array, weight: Array, prior: NormalInverseGamma) -> Array:
     grown = np.log(after / scale)
     rise = log_gamma_ratio(later, 0.5) - log_gamma_ratio(shape, 0.5)
     factors = np.triu(rise - (grown + grown.T) / 2 - (later + 0.5) * np.log(left), 1)
-    return factors + factors.T  # a pair that is there twice has one number, to the last digit
+    return factors + factors.T  # exactly symmetric
 
 
 def unexplained_share(sides: Array) -> float:
-    """Share of one column's squares that the other leaves, `(n, 2) -> ()`."""
+    """Unexplained share of the squares of one column, regressed on the other, `(n, 2) -> ()`."""
     one, two = sides.T
     slope = (one @ two) / (one @ one)
     return float(((two - slope * one) ** 2).sum() / (two @ two))

@@ -1,35 +1,35 @@
-"""Scores of predicted probabilities, and how these compare with observed shares: reliability bins,
-isotonic curves.
+"""Scores and calibration of predicted probabilities: reliability bins, isotonic curves, rankings.
 
-A row of weight w counts as w rows. The interval of a mean over few rows, whose terms are losses
-(most of them small, a few large), is Student's t through a transformation that removes skewness:
+A row of weight w counts as w rows. The interval of a mean over few rows of losses (most of them
+small, a few large) is Student's t after a transformation that removes skewness:
 
     g(w) = w + skew w^2 / 3 + skew^2 w^3 / 27 + skew / (6 n),      w = (mean - truth) / sd
 
-A mean of skewed terms misses the truth more often on one side. sqrt(n) g(w) is nearly normal, and g
-is undone in closed form. Hall (1992), On the removal of skewness by transformation, JRSS B 54(1).
+Intervals for means of skewed terms otherwise miss the truth more often on one side. sqrt(n) g(w) is
+nearly normal, and g is inverted in closed form. Hall (1992), On the removal of skewness by
+transformation, JRSS B 54(1).
 
-Of the rows for which a label is predicted with probability p, a share p should have it. The
+Among the rows for which a label is predicted with probability p, a share p should have it. The
 isotonic curve needs no bins:
 
-    share(p) = the non-decreasing function of p with the least squared distance from the label's
-               zeros and ones
+share(p) = the non-decreasing function of p with the least squared distance from the zeros and ones
+of the label
 
-Rows of equal probability are one point, in whatever order they came: a classifier that always
-predicts 0.5 has one share. With that function a Brier score is miscalibration - discrimination +
-uncertainty. Dimitriadis, Gneiting and Jordan (2021), Stable reliability diagrams for probabilistic
-classifiers, PNAS 118(8), call it CORP.
+Rows of equal probability are one point, in any order: a classifier that always predicts 0.5 has one
+share. With this function a Brier score is miscalibration - discrimination + uncertainty.
+Dimitriadis, Gneiting and Jordan (2021), Stable reliability diagrams for probabilistic classifiers,
+PNAS 118(8), call it CORP.
 
-Held-out probabilities of rows with the same cells differ, as each row leaves with its own label.
-Bins of equal size would sort such rows by label, and a bin would hold rows of one label. So bins
-take the mean of rows that are tied.
+Held-out probabilities of rows with the same cells differ, as each row is left out with its own
+label. Bins of equal size would sort such rows by label, so tied rows enter bins with their mean
+probability.
 
-Bands show what bins and curve would look like, were every prediction true.
+Bands show bins and curves to be expected if every prediction were calibrated.
 
-How well probabilities rank rows of two classes, the ROC curve, precision and recall say at every
-threshold:
+The ROC curve, precision and recall describe how well probabilities rank rows of two classes, at
+every threshold:
 
-    recall = right positives / positives      precision = right positives / predicted positives
+recall = true positives / positives      precision = true positives / predicted positives
 
 The area under the ROC curve is the probability that a positive row ranks above a negative one, ties
 counted half (Hanley and McNeil 1982). Average precision is the sum of precisions, each weighted by
@@ -46,11 +46,11 @@ from scipy.special import betaincinv, ndtri, stdtrit
 
 from bayesnb.families.base import Array
 
-# draws of labels; cells of neighbouring probabilities, for each of which they are drawn
+# draws of labels, and cells of neighbouring probabilities in which they are drawn
 DRAWS = 500
 MAX_CELLS = 400
-IMPOSSIBLE = 1.0  # stands for a log probability of minus infinity; no log probability is so large
-DIGITS = 12  # to which log probabilities of rows with the same cells agree
+IMPOSSIBLE = 1.0  # stands for a log probability of minus infinity; real ones are at most 0
+DIGITS = 12  # of log probabilities that agree between rows with the same cells
 MIN_SKEW = 1e-8  # below, the transformation is the identity
 
 
@@ -63,21 +63,20 @@ class Estimate(NamedTuple):
 
 
 def right(log_proba: Array, codes: Array) -> Array:
-    """Rows whose most probable label is the true one; none, where every label is impossible."""
+    """Rows whose most probable label is the true one; False where every label is impossible."""
     return (log_proba.argmax(axis=1) == codes) & (log_proba[np.arange(len(codes)), codes] > -np.inf)
 
 
 def brier_of_rows(log_proba: Array, codes: Array) -> Array:
-    """Squared distance of the probabilities from the label's ones and zeros, `(r, c) -> (r,)`."""
+    """Squared distance of the probabilities from the one-hot label, `(r, c) -> (r,)`."""
     return ((np.exp(log_proba) - np.eye(log_proba.shape[1])[codes]) ** 2).sum(axis=1)
 
 
 def mean_interval(terms: Array, prob: float, most: float = np.inf) -> Estimate:
-    """Mean of terms between 0 and `most`, with its interval: Student's t through Hall's g.
+    """Mean of terms between 0 and `most`, with an interval by Student's t and Hall's g, `(r,) ->
+    ()`.
 
-    Shapes: `(r,) -> ()`.
-
-    An infinite term leaves no interval, and of a single term it is vacuous.
+    With an infinite term there is no interval; for a single term it is vacuous.
 
     >>> estimate = mean_interval(np.array([0.1, 0.2, 0.1, 0.3, 0.1, 1.4]), 0.89)
     >>> [round(end, 2) for end in estimate]
@@ -92,7 +91,7 @@ def mean_interval(terms: Array, prob: float, most: float = np.inf) -> Estimate:
     gap = terms - terms.mean()
     spread = float(np.sqrt((gap**2).mean()))
     skew = 0.0
-    if spread > 1e-12 * float(np.abs(terms).max()):  # terms are not alike
+    if spread > 1e-12 * float(np.abs(terms).max()):  # terms differ
         skew = float(((gap / spread) ** 3).mean())
     reach = float(stdtrit(n - 1, (1 + prob) / 2)) / np.sqrt(n)
     ends = np.array([reach, -reach])
@@ -104,9 +103,8 @@ def mean_interval(terms: Array, prob: float, most: float = np.inf) -> Estimate:
 
 @dataclass(frozen=True, eq=False)
 class Groups:
-    """Groups of rows of equal probability, in its order: weight with and without the label.
-
-    All `(g,)`.
+    """Groups of rows of equal probability, sorted: weights with and without the label, all
+    `(g,)`.
     """
 
     at: Array
@@ -116,7 +114,7 @@ class Groups:
 
     @classmethod
     def of(cls, probability: Array, hit: Array, weight: Array) -> Self:
-        """Group rows by the probability of a label; `hit` says whether they have it. All `(r,)`."""
+        """Group rows by the probability of a label; `hit` says whether they have it, all `(r,)`."""
         at, member = np.unique(probability, return_inverse=True)
         hits, misses = (np.bincount(member, weight * which) for which in (hit, ~hit))
         return cls(at, hits, misses, member)
@@ -127,11 +125,11 @@ class Groups:
 
     @cached_property
     def isotonic(self) -> Array:
-        """Share of rows with the label at each probability, by isotonic regression, `(g,)`."""
+        """Observed share of the label at each probability, by isotonic regression, `(g,)`."""
         return isotonic_regression(self.hits / self.weight, weights=self.weight).x
 
     def joined(self, starts: Array) -> Self:
-        """Join neighbouring groups, at their mean probability."""
+        """Merge neighbouring groups, at their mean probability."""
         hits, misses, weight = (
             np.add.reduceat(sums, starts) for sums in (self.hits, self.misses, self.weight)
         )
@@ -139,16 +137,15 @@ class Groups:
         return type(self)(at, hits, misses, np.searchsorted(starts, self.member, side="right") - 1)
 
     def brier(self, predicted: Array) -> float:
-        """Mean squared distance of probabilities, `(g,)`, from the label's zeros and ones."""
+        """Brier score of probabilities, `(g,)`, for the label."""
         return float(
             (self.hits @ (1 - predicted) ** 2 + self.misses @ predicted**2) / self.weight.sum()
         )
 
 
 def tie_rows(log_proba: Array) -> Array:
-    """Return the same code for rows with the same probabilities under the model of all rows.
-
-    Shapes: `(r, c) -> (r,)`.
+    """Return codes that are equal for rows with the same in-sample probabilities, `(r, c) ->
+    (r,)`.
     """
     finite = np.where(np.isneginf(log_proba), IMPOSSIBLE, log_proba)
     mantissa, exponent = np.frexp(finite @ np.random.default_rng(0).random(log_proba.shape[1]))
@@ -156,16 +153,16 @@ def tie_rows(log_proba: Array) -> Array:
 
 
 def mean_of_tied(probability: Array, weight: Array, tied: Array | None) -> Array:
-    """Return for each row the mean probability of the rows that are tied to it, `(r,)`."""
+    """Return the mean probability of the rows tied with each row, `(r,)`."""
     if tied is None:
         return probability
-    _, code = np.unique(tied, return_inverse=True)  # of some ties no row may be left
+    _, code = np.unique(tied, return_inverse=True)  # some codes may have no rows
     mean = np.bincount(code, weight * probability) / np.bincount(code, weight)
     return mean[code]
 
 
 class Corp(NamedTuple):
-    """Terms of a Brier score, which is miscalibration - discrimination + uncertainty."""
+    """Decomposition of a Brier score: miscalibration - discrimination + uncertainty."""
 
     miscalibration: float
     discrimination: float
@@ -173,7 +170,7 @@ class Corp(NamedTuple):
 
     @classmethod
     def of(cls, groups: Groups) -> Self:
-        """Decompose the Brier score of groups' probabilities."""
+        """Decompose the Brier score of the probabilities of groups."""
         base_rate = np.full(len(groups.at), groups.hits.sum() / groups.weight.sum())
         best = groups.brier(groups.isotonic)
         blind = groups.brier(base_rate)
@@ -181,9 +178,9 @@ class Corp(NamedTuple):
 
 
 def split_groups(weight: Array, parts: int) -> Array:
-    """Return where at most `parts` parts of equal weight start, `(g,)`.
+    """Return the starts of at most `parts` parts of about equal weight, `(g,)`.
 
-    No group is divided: the parts behind a heavy one share what is left.
+    Groups are not split: parts after a heavy group share the rest.
     """
     heap = np.cumsum(weight)
     starts = [0]
@@ -202,7 +199,7 @@ def split_groups(weight: Array, parts: int) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class CurveOptions:
-    """Number of bins, probability of intervals and bands, and the source of draws."""
+    """Number of bins, probability of intervals and bands, and random generator."""
 
     bins: int
     prob: float
@@ -211,9 +208,8 @@ class CurveOptions:
 
 @dataclass(frozen=True, eq=False)
 class Bins:
-    """Mean prediction, observed share with its interval, its band if predictions were true, weight.
-
-    All `(b,)`.
+    """Mean prediction, observed share with interval, band under calibration, and weight, all
+    `(b,)`.
     """
 
     predicted: Array
@@ -227,9 +223,8 @@ class Bins:
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """Predicted and calibrated probability of each row, with a band, `(r,)` each.
-
-    The band is that of the latter if predictions were true.
+    """Predicted and calibrated probability of each row, and the band of the latter under
+    calibration, all `(r,)`.
     """
 
     probability: Array
@@ -248,18 +243,18 @@ class ProbabilityScores(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Reliability:
-    """Comparison of the probabilities of one label with its observed shares."""
+    """Calibration of the probabilities of one label."""
 
     bins: Bins
     curve: Curve
     corp: Corp
     ece: Estimate
-    noise: float  # expected ece if every prediction were true
+    noise: float  # expected ece if every prediction were calibrated
 
 
 @dataclass(frozen=True, eq=False)
 class Calibration:
-    """Reliability of each label and of the predicted one, and scores of probabilities."""
+    """Reliability for each label and for the predicted one, and scores of probabilities."""
 
     classes: list[Reliability]
     top: Reliability
@@ -289,7 +284,7 @@ def assess_calibration(
 
 
 def _normal_interval(terms: Array, weight: Array, prob: float, most: float) -> Estimate:
-    """Interval of a mean by its standard error; vacuous for one row, none for an infinite mean."""
+    """Normal interval of a mean; vacuous for one row, none for an infinite mean."""
     total = float(weight.sum())
     mean = float(np.average(terms, weights=weight))
     if np.isinf(mean):
@@ -308,11 +303,11 @@ def ece(
     bins: int = 10,
     tied: Array | None = None,
 ) -> float:
-    """Expected calibration error of the predicted label's probability, `(r, c), (r,) -> ()`.
+    """Expected calibration error of the predicted label, `(r, c), (r,) -> ()`.
 
-    The mean distance between what a bin predicts and what is observed in it; the bins hold
-    equally many rows, and rows of equal probability, or `tied`, stay together. Noise alone
-    makes it positive.
+    The mean absolute difference between predicted and observed shares of bins. Bins have equally
+    many rows, and rows with equal probability, or `tied`, stay together. Noise alone makes it
+    positive.
     """
     weight = np.ones(len(codes)) if weight is None else weight
     groups = groups_of_top(log_proba, codes, weight, tied)
@@ -323,7 +318,7 @@ def ece(
 def groups_of_top(
     log_proba: Array, codes: Array, weight: Array, tied: Array | None = None
 ) -> Groups:
-    """Group rows by the probability of their most probable label, tied ones by its mean."""
+    """Group rows by the probability of their most probable label, or its mean over tied rows."""
     top = mean_of_tied(np.exp(log_proba.max(axis=1)), weight, tied)
     return Groups.of(top, right(log_proba, codes), weight)
 
@@ -331,9 +326,8 @@ def groups_of_top(
 def reliability(
     probability: Array, hit: Array, weight: Array, plan: CurveOptions, tied: Array | None = None
 ) -> Reliability:
-    """Bins, curve and terms of the Brier score of one label; `hit` says whether rows have it.
-
-    All `(r,)`.
+    """Bins, curve and Brier decomposition of one label; `hit` says whether rows have it, all
+    `(r,)`.
     """
     points = Groups.of(probability, hit, weight)
     groups = Groups.of(mean_of_tied(probability, weight, tied), hit, weight)
@@ -342,7 +336,7 @@ def reliability(
     cells = np.union1d(starts, split_groups(groups.weight, size))
     bins = groups.joined(starts)
     fine = groups.joined(cells)
-    # weight with the label, if every prediction were true: 2.5 rows are 2 or 3
+    # weight with the label if every prediction were calibrated; 2.5 rows are drawn as 2 or 3
     rows = np.maximum(np.floor(fine.weight + plan.rng.random((DRAWS, len(cells)))), 1)
     hits = plan.rng.binomial(rows.astype(np.int64), np.minimum(fine.at, 1.0))
     drawn = hits / rows * fine.weight
@@ -360,9 +354,8 @@ def reliability(
 
 
 def share_interval(hits: Array, misses: Array, prob: float) -> tuple[Array, Array]:
-    """Equal-tailed interval of a share under Beta(1/2, 1/2).
-
-    It reaches 0 or 1 where all rows seen are there.
+    """Equal-tailed interval of a share under Beta(1/2, 1/2), extended to 0 or 1 if the share is
+    there.
 
     Brown, Cai and DasGupta (2001), Interval estimation for a binomial proportion, section
     4.1.2.
@@ -373,14 +366,13 @@ def share_interval(hits: Array, misses: Array, prob: float) -> tuple[Array, Arra
 
 
 def ece_interval(bins: Groups, plan: CurveOptions) -> Estimate:
-    """Expected calibration error with an interval.
+    """Expected calibration error with an interval, which includes 0 if it may be only noise.
 
-    It reaches 0 where noise could be all of it.
-
-    Noise only adds to a sum of distances, so resampled errors are too large. The upper end is
-    their quantile all the same, shares being drawn from their Beta posteriors: it is on the
-    safe side. For the lower end let the true distances be the observed ones times a factor, and
-    add that noise: it is the least factor by which the observed error is not in the upper tail.
+    Noise can only increase a sum of absolute differences, so resampled errors are too large. The
+    upper end is still their quantile, with shares drawn from their Beta posteriors, which is
+    conservative. For the lower end, true differences are taken as the observed ones times a factor,
+    plus that noise: it is the smallest factor for which the observed error is not in the upper
+    tail.
     """
     observed = bins.hits / bins.weight
     upper = (1 + plan.prob) / 2
@@ -403,7 +395,7 @@ def ece_interval(bins: Groups, plan: CurveOptions) -> Estimate:
 
 
 def _gap(bins: Groups, shares: Array) -> Array:
-    """Mean distance of shares from the bins' predictions, `(..., b) -> (...)`."""
+    """Mean absolute difference of shares and predictions of bins, `(..., b) -> (...)`."""
     return np.abs(shares - bins.at) @ bins.weight / bins.weight.sum()
 
 
@@ -414,23 +406,17 @@ def _band(drawn: Array, prob: float) -> tuple[Array, Array]:
 
 @dataclass(frozen=True, eq=False)
 class RankingCurves:
-    """Rows predicted positive at each threshold, the highest first, and how many of them are right.
-
-    All `(t,)`.
-    """
+    """Rows predicted positive, and true positives, at decreasing thresholds, all `(t,)`."""
 
     threshold: Array
-    positives: Array  # predicted
-    hits: Array  # of them, those that are positive
+    positives: Array  # rows predicted positive
+    hits: Array  # true positives
     rows: int
-    total: int  # rows that are positive
+    total: int  # positive rows
 
     @classmethod
     def of(cls, probability: Array, positive: Array) -> Self:
-        """Rank rows by the probability of the positive class, `(r,), (r,)`.
-
-        Rows of equal probability are one step.
-        """
+        """Rank rows by the probability of the positive class, `(r,), (r,)`; ties are one step."""
         order = np.argsort(-probability, kind="stable")
         p = probability[order]
         ends = np.append(np.flatnonzero(np.diff(p)), len(p) - 1)
@@ -446,7 +432,7 @@ class RankingCurves:
 
     @property
     def false_alarms(self) -> Array:
-        """Share of the negative rows that are predicted positive."""
+        """False positive rate: share of the negative rows that are predicted positive."""
         return (self.positives - self.hits) / (self.rows - self.total)
 
     @property

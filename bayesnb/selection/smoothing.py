@@ -1,9 +1,8 @@
-"""Other priors for rows that were learnt: their leave-one-out scores, their comparison, and a
-search for the best.
+"""Comparing smoothings, that is priors, by leave-one-out on rows that were learnt, and searching
+for the best.
 
-The data are counted once; a setting of the smoothing changes the prior, and one pass over the rows
-leaves each of them out. The search for the best leave-one-out log score of the labels is coarse,
-then fine from its best.
+The data are counted once; a smoothing changes only the prior, and one pass over the rows gives the
+leave-one-out scores. The search for the best log score of the labels is coarse, then fine.
 """
 
 from collections.abc import Sequence
@@ -37,13 +36,13 @@ from bayesnb.selection.probability_scores import brier_of_rows, ece, right, tie_
 
 BINS = 10  # of the calibration error
 ESTIMATES = ("map", "mean", "predictive", "mle")
-PREFERRED = ("predictive", "mean", "map", "mle")  # of equally good estimates, the first
-SCORE_TOLERANCE = 1e-10  # scores this near to each other, relative to their size, are equal
+PREFERRED = ("predictive", "mean", "map", "mle")  # among equally good estimates, the first
+SCORE_TOLERANCE = 1e-10  # relative difference up to which scores are equal
 SIZES = np.linspace(*BOUNDS, 17)
 SCALES = np.log(10.0) * np.arange(-2.0, 3.0)
-MEAN_TOLERANCE = 1e-9  # mean log scores this near are equal
+MEAN_TOLERANCE = 1e-9  # difference up to which mean log scores are equal
 LOG_TOLERANCE = 1e-3  # of the fine search, in logs
-MAX_SCORES = 300  # that it computes at most
+MAX_SCORES = 300  # most evaluations of the fine search
 Place = tuple[int, int, int]  # a block, a column there, and a class or a level
 
 
@@ -55,33 +54,30 @@ class Setting(NamedTuple):
 
     @property
     def concentration(self) -> float:
-        """Concentration of a symmetric Dirichlet prior; NaN for "mle", which no prior enters."""
+        """Concentration of a symmetric Dirichlet prior; NaN for "mle", which has no prior."""
         return float("nan") if self.estimate == "mle" else self.smoothing + (self.estimate == "map")
 
 
 class Outcome(NamedTuple):
-    """Scores of a setting, each label predicted without its row."""
+    """Leave-one-out scores of a setting."""
 
     setting: Setting
     log_evidence: float
     log_scores: Array  # `(r,)`, log p(y | x, all other rows)
     scores: dict[str, float]  # accuracy, brier and ece
-    # column and class without a proper distribution; no row has a score then
+    # column and class without a proper distribution, so that no row has a score
     improper: Place | None
 
 
 @dataclass(frozen=True, eq=False)
 class PriorVariants:
-    """Models that have learnt the same rows under other priors of the columns.
-
-    All else is as in the one `learnt`.
-    """
+    """Models that have learnt the same rows as `learnt`, under other priors of the columns."""
 
     schema: Schema
     learnt: Model
     rows: Rows
     rule: PredictiveRule
-    # those of a joint distribution, which has an evidence: 0 of links beyond a forest
+    # exponents of the joint distribution, which has an evidence: 0 for links outside the forest
     once: Exponents = 1.0
     n_jobs: int | None = None
 
@@ -91,7 +87,7 @@ class PriorVariants:
 
     @cached_property
     def tied(self) -> Array:
-        """Codes of rows that are the same for the model: see `tie_rows`."""
+        """Codes of rows that the model cannot distinguish: see `tie_rows`."""
         reader = self.learnt.read(self.rule.kind)
         joint = reader.log_joint(self.rows.cells, self.rule.power, self.n_jobs)
         return tie_rows(normalise_log(joint))
@@ -133,7 +129,7 @@ class PriorVariants:
     def left_out(self, model: Model, estimate: str) -> Array:
         """log p(y | x, all rows but this one), `(r, c)`.
 
-        NaN where the others leave no proper distribution.
+        NaN where the other rows leave no proper distribution.
         """
         if find_improper(model, estimate):
             return np.full((len(self.rows.codes), len(model.stats.classes)), np.nan)
@@ -141,7 +137,7 @@ class PriorVariants:
         return normalise_log(leave_one_out(model, self.rows, rule, n_jobs=self.n_jobs))
 
     def log_evidence(self, model: Model, estimate: str) -> float:
-        """log p(X, y | prior); NaN where no prior enters, or an improper one."""
+        """log p(X, y | prior); NaN without a prior, or with an improper one."""
         prior = model.prior
         proper = all(belief.strictly_proper.all() for belief in (prior.classes, *prior.blocks))
         if estimate == "mle" or not proper:
@@ -169,12 +165,11 @@ def find_improper(model: Model, estimate: str) -> Place | None:
 def differences_from_best(
     outcomes: Sequence[Outcome], counts: Array
 ) -> tuple[dict[str, Array], int | None]:
-    """Compare settings by the leave-one-out log score of the labels.
+    """Compare settings by the leave-one-out log score of the labels, for rows with positive
+    weights.
 
-    Rows have these positive weights.
-
-    The scores and their differences from the best, with standard errors, `(n,)` each; and the
-    place of the best, None if no score is defined.
+    Return the scores and their differences from the best, with standard errors, `(n,)` each, and
+    the index of the best, None if no score is defined.
     """
 
     def sums(terms: Sequence[Array]) -> Array:
@@ -185,7 +180,7 @@ def differences_from_best(
     best = _best(outcomes, elpd)
     diff = np.full((len(elpd), 2), np.nan)
     if best is not None:
-        with np.errstate(invalid="ignore"):  # two rows that are both impossible
+        with np.errstate(invalid="ignore"):  # rows that are impossible under both
             diff = sums([outcome.log_scores - outcomes[best].log_scores for outcome in outcomes])
             diff[:, 0] = np.where(np.isfinite(elpd), diff[:, 0], elpd - elpd[best])
         diff[:, 0] = np.minimum(diff[:, 0], 0.0)
@@ -194,10 +189,7 @@ def differences_from_best(
 
 
 def _best(outcomes: Sequence[Outcome], elpd: Array) -> int | None:
-    """Return the place of the setting with the largest score.
-
-    Of equal ones, that of the preferred estimate.
-    """
+    """Return the index of the largest score; among equal ones, of the preferred estimate."""
     if np.isnan(elpd).all():
         return None
     top = np.nanmax(elpd)
@@ -207,12 +199,10 @@ def _best(outcomes: Sequence[Outcome], elpd: Array) -> int | None:
 
 
 def best_by_loo(variants: PriorVariants, estimate: str) -> tuple[list[Family], list[End]]:
-    """Return families with the priors of the best leave-one-out log score.
+    """Return families with the priors of the best leave-one-out log score, and factors at a bound.
 
-    With them come the factors that end at a bound.
-
-    One factor serves all columns of a kind: the smoothing, and that of the variance that
-    Gaussian priors expect. Families that cannot be tuned stay as they were.
+    All columns of a kind share one factor for the smoothing, and one for the variance that Gaussian
+    priors expect. Families that cannot be tuned stay as they are.
     """
     search = SmoothingSearch(variants, estimate)
     kinds = ordered_hyperparameters(variants.families)
@@ -221,9 +211,9 @@ def best_by_loo(variants: PriorVariants, estimate: str) -> tuple[list[Family], l
         at = search.coarse(at, kind)
     if search.score(at) == -np.inf:
         raise ValueError(
-            "criterion='loo': whatever the smoothing, some rows have probability 0, or none that "
-            f"is defined, under estimate={estimate!r} once they are left out, such as the only row "
-            "of a class. Use estimate='predictive', or another class_prior."
+            "criterion='loo': whatever the smoothing, some left-out rows have probability 0, or "
+            f"an undefined one, under estimate={estimate!r}, such as the only row of a class. Use "
+            "estimate='predictive', or another class_prior."
         )
     at = search.fine(at)
     return search.families(at), search.ends(at)
@@ -231,14 +221,14 @@ def best_by_loo(variants: PriorVariants, estimate: str) -> tuple[list[Family], l
 
 @dataclass(frozen=True, eq=False)
 class SmoothingSearch:
-    """The mean leave-one-out log score of the labels by factors of the priors, in logs."""
+    """The mean leave-one-out log score of the labels as a function of log factors of the priors."""
 
     variants: PriorVariants
     estimate: str
 
     @cached_property
     def factors(self) -> list[tuple[Hyperparameters, str]]:
-        """The factors by name, each of the priors of all families with the same hyperparameters."""
+        """The factors; families with the same hyperparameters share them."""
         return [
             (kind, name)
             for kind in ordered_hyperparameters(self.variants.families)
@@ -259,7 +249,7 @@ class SmoothingSearch:
         return families
 
     def score(self, at: Array) -> float:
-        """Return the mean log score, or minus infinity where there is none."""
+        """Return the mean log score, or minus infinity if it is undefined."""
         variants = self.variants
         counts = variants.rows.counts
         log_proba = variants.left_out(variants.start(self.families(at)), self.estimate)
@@ -268,12 +258,10 @@ class SmoothingSearch:
         return value if np.isfinite(value) else -np.inf
 
     def coarse(self, at: Array, kind: Hyperparameters) -> Array:
-        """Return the best place of a ladder, or of a grid of size and scale, of one kind of prior.
+        """Return the best point of a grid of sizes, or of sizes and scales, of one kind of prior.
 
-        Of equally good ones the one nearest to 1.
-
-        Where nothing beats a practically infinite prior, and the default is worse, it is
-        that prior.
+        Among equally good ones, the nearest to 1. If nothing beats a practically infinite prior,
+        and the default is worse, that prior.
         """
         places = [place for place, factor in enumerate(self.factors) if factor[0] is kind]
         axes = [SIZES] if len(places) == 1 else [SIZES[::2], SCALES]
@@ -292,7 +280,9 @@ class SmoothingSearch:
         return grid[np.where(good, far, np.inf).argmin()]
 
     def fine(self, at: Array) -> Array:
-        """Return the best place near this one, by a simplex of the factors that are free."""
+        """Return the best point nearby, by Nelder-Mead over the factors that are not at the upper
+        bound.
+        """
         free = np.flatnonzero(at < BOUNDS[1] - EDGE_TOLERANCE)
         if not len(free):
             return at

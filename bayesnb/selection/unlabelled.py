@@ -1,18 +1,18 @@
-"""Rows without labels: expectation and maximisation, the maximisation in closed form.
+"""Unlabelled rows: expectation-maximisation, with the M step in closed form.
 
-    p_ic = p(class c | x_i, D)                       what the model says of each row without a label
-    stats = stats of labelled rows + weight * sum_i p_ic stats of row i in class c
+E step: p_ic = p(class c | x_i, D) for each unlabelled row M step: stats = stats of labelled rows +
+weight * sum_i p_ic stats of row i in class c
 
-in turn, until no probability changes by more than TOLERANCE, or for STEPS times. Nigam, McCallum,
+repeated until no probability changes by more than TOLERANCE, at most STEPS times. Nigam, McCallum,
 Thrun and Mitchell (2000), Text classification from labeled and unlabeled documents using EM. A
-weight below 1 lets many rows without labels say less than they would, as they outvote the labelled
-ones where the model is wrong.
+weight below 1 limits the influence of many unlabelled rows, which would outweigh the labelled ones
+if the model is wrong.
 
-Exponents stay those of the labelled rows: leave-one-out of rows that the others have learnt from,
-by their probabilities, would say that the columns can be trusted more.
+Exponents are those of the labelled rows: leave-one-out over rows whose labels came from the model
+itself would make them too large.
 
-Whether it helps at all depends on how true the model is. So weights are compared by labelled rows
-that are held out, in folds: all but families, links and the covariance is found anew without each.
+Whether it helps depends on how well the model fits. So weights are compared on held-out labelled
+rows, in folds: everything except families, links and the covariance is estimated anew without them.
 """
 
 from collections.abc import Callable, Sequence
@@ -30,29 +30,29 @@ from bayesnb.model.product import ProductStats, Rows, normalise_log, observe
 from bayesnb.model.shards import model_of
 from bayesnb.selection.leave_one_out import fold_of_rows
 
-WEIGHTS = (0.1, 0.3, 1.0)  # that are tried
+WEIGHTS = (0.1, 0.3, 1.0)  # candidates
 FOLDS = 5
-# by which labels of held-out rows must be predicted better: nats, and standard errors
+# required gain in the log score of held-out labels: nats, and standard errors
 MARGIN, ERRORS = 3.0, 1.0
 STEPS = 20
 TOLERANCE = 1e-3  # of probabilities
-NEGLIGIBLE = 1e-12  # weight of a row in a class, of which nothing would be seen
+NEGLIGIBLE = 1e-12  # smaller weights of a row in a class are dropped
 
 
 @dataclass(frozen=True, eq=False)
 class Unlabelled:
-    """Labelled rows, cells of rows without labels, and how a model is made of their stats."""
+    """Labelled rows, cells of unlabelled rows, and how to make a model from their stats."""
 
-    start: Fitted  # of the labelled rows alone
+    start: Fitted  # from the labelled rows only
     rows: Rows
     cells: Sequence[Cells]
-    counts: Array  # weights of the rows without labels
+    counts: Array  # weights of the unlabelled rows
     class_prior: ClassPriorRule
     find_temper: Callable[..., Temper]
     n_jobs: int | None
 
     def without(self, rows: Array) -> "Unlabelled":
-        """Return the same without some labelled rows, `(r,)`."""
+        """Leave out some labelled rows, `(r,)`."""
         rest = self.rows.where(~rows)
         stats = observe(rest, len(self.start.classes), self.n_jobs)
         start = self.with_stats(stats)
@@ -60,14 +60,14 @@ class Unlabelled:
         return replace(self, start=start, rows=rest)
 
     def with_stats(self, stats: ProductStats) -> Fitted:
-        """Return the model of some stats, under the prior and the exponents of the start."""
+        """Return the model with other stats, and the prior and exponents of the start."""
         start = self.start
         shard = replace(start.shard, stats=stats, integer_weights=False)
         model = model_of(shard, self.class_prior, (start.model, start.shard))
         return replace(start, model=model)
 
     def learn(self, weight: float) -> Fitted:
-        """Learn the rows without labels, each with this weight."""
+        """Learn the unlabelled rows, each with this weight."""
         fitted = self.start
         if weight == 0:
             return fitted
@@ -82,7 +82,7 @@ class Unlabelled:
         return fitted
 
     def observe(self, weight: Array) -> ProductStats:
-        """Return the stats of the rows without labels, by their weight in each class, `(r, c)`."""
+        """Return the stats of the unlabelled rows, given their weight in each class, `(r, c)`."""
         soft = sparse.csc_array(np.where(weight < NEGLIGIBLE, 0.0, weight))
         pairs = zip(self.rows.observers, self.cells, strict=True)
         seen = tuple(see(x, soft, self.n_jobs) for see, x in pairs)
@@ -98,7 +98,7 @@ class Unlabelled:
         return normalise_log(reader.log_joint(cells, fitted.exponents, self.n_jobs))
 
     def choose_weight(self) -> float:
-        """Return the weight by which held-out labels are predicted best; 0 unless it is clear."""
+        """Return the weight that predicts held-out labels best; 0 unless the gain is clear."""
         if len(self.rows.codes) < FOLDS:
             return 0.0
         folds = fold_of_rows(FOLDS, self.rows.codes, 0)

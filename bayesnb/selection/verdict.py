@@ -1,12 +1,11 @@
-"""A verdict on a classifier in words: are the labels better than a guess, and can the probabilities
-be used?
+"""A verdict on a classifier in words: are the labels better than guessing, and can the
+probabilities be used?
 
-Every number is of rows that were held out. Labels are compared with those of a guess that always
-names the most frequent class, and probabilities with the shares of the classes, row by row: a
-paired difference counts where it is more than `CLEAR_ERRORS` standard errors. That they are no
-better is said only where the rows are enough to see that. Exponents that were chosen by the log
-score of the same rows make it a little too good, by about a nat for each that is free (Akaike
-1974), so that many are taken off.
+All numbers are for held-out rows. Labels are compared with a guess, always the most frequent class,
+and probabilities with the class shares, row by row: a paired difference is clear if it exceeds
+`CLEAR_ERRORS` standard errors. They are called no better only if there are enough rows to tell.
+Exponents estimated from the log score of the same rows make it slightly too good, by about one nat
+per free exponent (Akaike 1974), which is subtracted.
 """
 
 from collections.abc import Sequence
@@ -27,19 +26,19 @@ from bayesnb.selection.probability_scores import (
     split_groups,
 )
 
-# standard errors: there are two comparisons with a guess, each by chance once in 80 tables of
+# standard errors: each of the two comparisons with a guess exceeds them in one of 80 tables of
 # noise
 CLEAR_ERRORS = 2.25
-SURPLUS_ERRORS = 2.0  # standard errors of the share of right labels, were the probabilities true
-# of the errors of a guess that names the most frequent class: labels with fewer are good
+SURPLUS_ERRORS = 2.0  # standard errors of the accuracy, if the probabilities were calibrated
+# labels are good with at most this share of the errors of the guess
 GOOD_SHARE = 0.5
-# of these errors, or of the log loss of the class shares: less than that is hardly a gain
+# a gain below this share of these errors, or of the log loss of the class shares, is slight
 SLIGHT_SHARE = 0.125
-FEW_ROWS = 20  # with fewer, a standard error says little, and so does any verdict
-HARM_SHARE = 0.05  # of the log loss of the class shares: any model of noise loses as much
-# a calibration error that is possible, above which the rows are too few to tell
+FEW_ROWS = 20  # with fewer, standard errors are unreliable, and so is any verdict
+HARM_SHARE = 0.05  # of the log loss of the class shares: models of pure noise lose as much
+# if the calibration error may be larger, the rows are too few to tell
 MAX_CALIBRATION_ERROR = 0.1
-SIGN_PROB, MIN_TERMS = 0.95, 5  # an interval of so many rows or more that leaves out 0 has a sign
+SIGN_PROB, MIN_TERMS = 0.95, 5  # probability of the interval for a sign, and rows that it needs
 BINS, BAND, DRAWS = 10, 0.89, 2000  # of the calibration error
 
 GOOD = "good"
@@ -58,14 +57,14 @@ SHARES = "no better than the class shares"
 
 
 class Difference(NamedTuple):
-    """Mean of paired differences, and its standard error."""
+    """Mean of paired differences and its standard error."""
 
     value: float
     error: float
 
     @property
     def is_clear(self) -> bool:
-        """Whether it is positive, by more than chance."""
+        """Whether it is clearly positive."""
         return self.value > CLEAR_ERRORS * self.error
 
 
@@ -75,10 +74,7 @@ ANY_DIFFERENCE = Difference(0.0, np.inf)
 
 
 class MissedClass(NamedTuple):
-    """The class with the smallest recall: its place, its rows, and its misses.
-
-    A miss is a row that gets another label.
-    """
+    """The class with the smallest recall: its code, number of rows, and rows with another label."""
 
     code: int
     rows: int
@@ -86,21 +82,18 @@ class MissedClass(NamedTuple):
 
     @property
     def recall(self) -> float:
-        """The share of its rows that get its label."""
+        """Share of the rows of the class that get its label."""
         return 1 - self.misses / self.rows
 
     def describe(self, label: object) -> str:
-        """Say how many rows of the class, which is called `label`, are missed."""
+        """Describe how many rows of the class are missed, given its name."""
         missed = f"{self.misses:,} of its {self.rows:,} rows"
         return f"{str(label)!r} ({missed}, recall {100 * self.recall:.1f} %)"
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """Words for labels, for probabilities, and for the class that is missed most.
-
-    The last is empty where no row is missed.
-    """
+    """Words for labels, probabilities, and the class missed most (empty if no row is missed)."""
 
     labels: str
     probabilities: str
@@ -113,24 +106,24 @@ class Verdict:
 
 @dataclass(frozen=True, eq=False)
 class Observed:
-    """Scores of held-out rows beside their baselines, from which a verdict follows."""
+    """Scores of held-out rows and their baselines, from which a verdict follows."""
 
     rows: int
     accuracy: float
     majority: float  # share of the most frequent class
-    more_right: Difference  # of accuracy above that
+    more_right: Difference  # accuracy minus that share
     log_loss: float
-    shares_loss: float  # log loss of the classes' shares in the other rows
-    less_loss: Difference  # of log loss below that
-    # error, with its interval; these four say nothing where every row is impossible
+    shares_loss: float  # log loss of the class shares in the other rows
+    less_loss: Difference  # that loss minus the log loss
+    # calibration error with interval; these four are vacuous if every row is impossible
     calibration: Estimate = ANY_ERROR
-    calibration_by_chance: float = 1.0  # an upper end of it, were all probabilities true
-    # of the mean probability of the chosen label above the share that is right
+    calibration_by_chance: float = 1.0  # upper end if all probabilities were calibrated
+    # mean probability of the predicted label minus accuracy
     surplus: Difference = ANY_DIFFERENCE
-    # log loss above what the probabilities themselves expect
+    # log loss minus its expectation under the probabilities themselves
     unforeseen: Estimate = ANY_MEAN
-    power: float = 1.0  # one exponent for all columns that predicts better
-    tempered_gain: Estimate | None = None  # of log loss, by that exponent
+    power: float = 1.0  # a common exponent that predicts better
+    tempered_gain: Estimate | None = None  # in log loss, by that exponent
     missed: MissedClass | None = None
 
     @classmethod
@@ -145,14 +138,13 @@ class Observed:
     ) -> Self:
         """Score log p(y | x) of held-out rows, `(r, c), (r,)`.
 
-        `choices` exponents were chosen by these rows.
-
-        Rows with the same cells are `tied`, `(r,)`: see `tie_rows`.
+        `choices` exponents were estimated from these rows. Rows with the same cells are `tied`,
+        `(r,)`: see `tie_rows`.
         """
         counts = np.bincount(codes, minlength=log_proba.shape[1])
         hits = right(log_proba, codes).astype(float)
         label = log_proba[np.arange(len(codes)), codes]
-        # of a guess by the labels of the other rows: Laplace's rule of succession
+        # loss of the class shares in the other rows, by Laplace's rule of succession
         blind_loss = np.log(len(codes) - 1 + len(counts)) - np.log(counts[codes])
         less = average_difference(blind_loss + label)
         answered = np.isfinite(log_proba.max(axis=1))
@@ -176,59 +168,55 @@ class Observed:
 
     @property
     def is_better(self) -> bool:
-        """Whether labels or probabilities are clearly better than a guess without the columns."""
+        """Whether labels or probabilities are clearly better than without the columns."""
         return self.more_right.is_clear or self.less_loss.is_clear
 
     @property
     def few_errors(self) -> float:
-        """How many of a guess's errors are so few that to avoid them is hardly a gain."""
+        """Share of rows such that avoiding fewer errors of the guess is a slight gain."""
         return SLIGHT_SHARE * (1 - self.majority)
 
     @property
     def little_loss(self) -> float:
-        """How much of the class shares' log loss is hardly a gain."""
+        """Reduction of the log loss of the class shares below which the gain is slight."""
         return SLIGHT_SHARE * self.shares_loss
 
     @property
     def is_slight(self) -> bool:
-        """Whether labels avoid few of a guess's errors, and probabilities remove little loss."""
+        """Whether the gains of labels and of probabilities are both slight."""
         return self.more_right.value < self.few_errors and self.less_loss.value < self.little_loss
 
     @property
     def labels_may_be_better(self) -> bool:
-        """Whether labels may avoid more of a guess's errors, given so few rows.
+        """Whether labels may have more than a slight gain, given the number of rows.
 
-        Where the labels are nearly those of the guess, their difference hardly varies: the
-        error is then that of a share of so many rows.
+        If the labels are nearly those of the guess, their difference hardly varies, and the
+        standard error is that of a share.
         """
         error = max(self.more_right.error, np.sqrt(self.majority * (1 - self.majority) / self.rows))
         return max(self.more_right.value, 0.0) + CLEAR_ERRORS * error > self.few_errors
 
     @property
     def probabilities_may_be_better(self) -> bool:
-        """Whether probabilities may remove more of the class shares' log loss.
-
-        As far as so many rows can tell.
-        """
+        """Whether probabilities may have more than a slight gain, given the number of rows."""
         return self.less_loss.value + CLEAR_ERRORS * self.less_loss.error > self.little_loss
 
     @property
     def is_harmful(self) -> bool:
-        """Whether the probabilities are clearly worse than the shares of the classes.
-
-        By more than noise costs.
+        """Whether the probabilities are clearly worse than the class shares, by more than noise
+        costs.
         """
         worse = self.less_loss.value < -CLEAR_ERRORS * self.less_loss.error
         return worse and self.log_loss > (1 + HARM_SHARE) * self.shares_loss
 
     @property
     def is_too_sure(self) -> bool:
-        """Whether answers are right less often than their probabilities say, beyond chance."""
+        """Whether predicted labels are right clearly less often than their probabilities say."""
         return self.surplus.value > self.surplus.error * SURPLUS_ERRORS
 
     @property
     def is_miscalibrated(self) -> bool:
-        """Whether the calibration error is more than chance would make it."""
+        """Whether the calibration error is larger than by chance."""
         return self.calibration.lower > 0 and self.calibration.value > self.calibration_by_chance
 
     @property
@@ -238,20 +226,14 @@ class Observed:
 
 
 def judge(observed: Observed, classes: Sequence[object] = ()) -> Verdict:
-    """Return the verdict that the numbers give.
-
-    Of classes with names, it says which is missed most.
-    """
+    """Return the verdict; given the names of classes, it names the one missed most."""
     missed = observed.missed
     words = missed.describe(classes[missed.code]) if missed and len(classes) > 1 else ""
     return Verdict(labels_verdict(observed), probabilities_verdict(observed), words)
 
 
 def labels_verdict(observed: Observed) -> str:
-    """Judge the labels by how many of a guess's errors they avoid.
-
-    And whether the rows can tell.
-    """
+    """Judge the labels by the errors of the guess that they avoid, if there are enough rows."""
     if observed.rows < FEW_ROWS:
         return TOO_FEW
     if not observed.is_better:
@@ -265,7 +247,7 @@ def labels_verdict(observed: Observed) -> str:
 
 
 def probabilities_verdict(observed: Observed) -> str:
-    """Judge the probabilities, what can be mended first."""
+    """Judge the probabilities; what tempering corrects comes first."""
     if observed.rows < FEW_ROWS:
         return UNSETTLED
     if observed.is_mended_by_temper:
@@ -280,7 +262,7 @@ def probabilities_verdict(observed: Observed) -> str:
 
 
 def calibration_state(observed: Observed) -> str:
-    """Whether the probabilities come true, and in which way they do not."""
+    """Describe whether the probabilities are calibrated, and if not, how."""
     if observed.is_too_sure:
         return TOO_SURE
     if observed.is_miscalibrated:
@@ -292,10 +274,7 @@ def calibration_state(observed: Observed) -> str:
 
 
 def most_missed(hits: Array, codes: Array) -> MissedClass | None:
-    """Return the class of the smallest recall, of several the one with most rows.
-
-    None where no row is missed.
-    """
+    """Return the class with the smallest recall, of ties the largest; None if no row is missed."""
     rows = np.bincount(codes)
     misses = np.bincount(codes, 1 - hits).astype(int)
     if not misses.any():
@@ -306,7 +285,7 @@ def most_missed(hits: Array, codes: Array) -> MissedClass | None:
 
 
 def average_difference(terms: Array) -> Difference:
-    """Mean of differences, row by row, and its standard error, `(r,) -> ()`."""
+    """Mean of paired differences and its standard error, `(r,) -> ()`."""
     error = np.inf
     if len(terms) > 1 and np.isfinite(terms).all():
         error = float(terms.std(ddof=1) / np.sqrt(len(terms)))
@@ -314,7 +293,7 @@ def average_difference(terms: Array) -> Difference:
 
 
 def signed_mean(terms: Array, prob: float = SIGN_PROB) -> Estimate:
-    """Mean of terms, with an interval that leaves out 0 where the mean clearly has a sign."""
+    """Mean of terms, with an interval that excludes 0 if the mean clearly has a sign."""
     if not np.isfinite(terms).all():
         total = float(np.sum(terms[~np.isfinite(terms)]))
         return Estimate(total, total, total)
@@ -325,19 +304,15 @@ def signed_mean(terms: Array, prob: float = SIGN_PROB) -> Estimate:
 
 
 def entropy_of(log_proba: Array) -> Array:
-    """Entropy of probabilities, in nats; NaN where a row is impossible under every class.
-
-    Shapes: `(r, c) -> (r,)`.
+    """Entropy of probabilities in nats, `(r, c) -> (r,)`; NaN if a row is impossible under all
+    classes.
     """
     p = np.exp(log_proba)
     return np.where(p.max(axis=1) > 0, -xlogy(p, p).sum(axis=1), np.nan)
 
 
 def calibration_numbers(log_proba: Array, codes: Array, tied: Array | None) -> dict[str, Any]:
-    """How far the probabilities of the chosen labels are from what came.
-
-    Beside it, what chance makes of true ones.
-    """
+    """Calibration of the probabilities of predicted labels, and its values by chance."""
     groups = groups_of_top(log_proba, codes, np.ones(len(codes)), tied)
     bins = groups.joined(split_groups(groups.weight, BINS))
     p = np.exp(log_proba.max(axis=1))
@@ -353,10 +328,7 @@ def calibration_numbers(log_proba: Array, codes: Array, tied: Array | None) -> d
 
 
 def error_by_chance(predicted: Array, weight: Array) -> float:
-    """Upper end of the calibration error of bins, were each bin's probability true.
-
-    Shapes: `(b,), (b,) -> ()`.
-    """
+    """Upper end of the calibration error of calibrated bins, `(b,), (b,) -> ()`."""
     p = np.clip(predicted, 0, 1)
     rows = np.round(weight).astype(int)
     shares = np.random.default_rng(0).binomial(rows, p, (DRAWS, len(rows))) / rows
