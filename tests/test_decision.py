@@ -107,5 +107,5 @@ def test_a_loss_that_does_not_fit_is_refused(model: GaussianNB, loss: Any, match
 
 @pytest.mark.parametrize("cost", [-0.1, np.nan, "much", [1]])
 def test_a_cost_of_not_deciding_that_is_none_is_refused(model: GaussianNB, cost: Any) -> None:
-    with pytest.raises(ValueError, match="abstain is what it costs not to decide"):
+    with pytest.raises(ValueError, match="abstain, the cost of not deciding, must be"):
         model.decide(ROWS, abstain=cost)

@@ -197,7 +197,7 @@ def test_a_table_and_keys_may_have_any_name(engine: str, name: str) -> None:
 def test_one_key_is_a_name_and_none_may_be_that_of_a_probability() -> None:
     model = NaiveBayes("gaussian").fit([[0.0], [1.0], [2.0]], ["a", "b", "b"])
     assert model.to_sql(key="id") == model.to_sql(key=["id"])
-    with pytest.raises(ValueError, match="two columns of the answer are 'p_a'"):
+    with pytest.raises(ValueError, match="two columns of the result are 'p_a'"):
         model.to_sql(key="p_a")
 
 
@@ -263,12 +263,12 @@ def refused() -> dict[str, NaiveBayes]:
     pair = {("age", "income"): "multivariate"}
     never = Categorical(0.0)
     return {
-        "a covariance needs a matrix": NaiveBayes(pair).fit(numbers, y),
-        "words are counted in no cell": NaiveBayes().fit(words, ["u", "v"] * 30),
-        "take 'ignore' or 'reserve'": NaiveBayes(strict).fit(table[["town"]][there], y[there]),
+        "a covariance needs matrices": NaiveBayes(pair).fit(numbers, y),
+        "blocks of words are not supported": NaiveBayes().fit(words, ["u", "v"] * 30),
+        "use 'ignore' or 'reserve'": NaiveBayes(strict).fit(table[["town"]][there], y[there]),
         "estimate='mean'": NaiveBayes("gaussian", estimate="mean").fit(numbers, y),
         "impossible in a class": NaiveBayes(never).fit([["a"], ["b"]] * 5, ["u", "v"] * 5),
-        "make text of that column": NaiveBayes(Categorical()).fit(dates, ["u", "v"] * 20),
+        "convert the column to text": NaiveBayes(Categorical()).fit(dates, ["u", "v"] * 20),
         "'0', '1'|0, 1": MultinomialNB().fit(np.ones((4, 2)), list("aabb")),
     }
 

@@ -1,38 +1,38 @@
-"""Characteristic functions of each class's log-odds against the others.
+"""Characteristic functions of the log-odds of each class against all others.
 
-logit p_c = U_c - W_c, where W_c = log of the sum of the others' exp(U) is independent of U_c. So
-each class and the others are two classes, once E exp(s W_c) is known; of two classes W_c is a
-score. What is needed is one transform on one line,
+logit p_c = U_c - W_c, where W_c, the log of the sum of exp(U) over the other classes, is
+independent of U_c. So once E exp(s W_c) is known, each class and the others are like two classes;
+with two classes W_c is a score. All that is needed is one transform on one line,
 
     phi_c(t) = E exp((a + t i) U_c) E exp((a - t i) W_c),
 
-on the line a = 0 where the row was fixed, and a = 1/2 where it was observed: the distribution given
-the row has density exp(U_c) + exp(W_c) = exp((U_c + W_c) / 2) 2 cosh((U_c - W_c) / 2) against the
-one before it, whatever the row.
+with a = 0 if the row is fixed, and a = 1/2 if it is observed: given the row, the density is that
+before it times exp(U_c) + exp(W_c) = exp((U_c + W_c) / 2) 2 cosh((U_c - W_c) / 2), up to a
+constant.
 
-The second factor is a moment of the sum of several classes' exponentiated scores, S = sum_k
-exp(U_k), by products of Laplace transforms:
+The second factor is a moment of a sum of exponentiated scores, S = sum_k exp(U_k), from products of
+Laplace transforms:
 
     L_k(z) = E exp(-z exp(U_k))      E exp(-z S) = product of L_k(z)
 
-on a ray z = exp(v + i angle). Mellin's transform takes M_k(s) = E exp(s U_k) = exp K_k(s), which is
-known, to L_k, and the product back to E S**s: both are Fourier transforms in v. With tau along the
+on a ray z = exp(v + i angle). The Mellin transform takes the known M_k(s) = E exp(s U_k) = exp
+K_k(s) to L_k, and the product back to E S**s: both are Fourier transforms in v. With tau along the
 line Re s = a,
 
     L_k = [1, or 1/2 if a = 0] + 1/(2 pi) int Gamma(tau i - a) z**(a - tau i) M_k(a - tau i) dtau
     n_k = z E exp(U_k - z exp(U_k)) z**-a
         = 1/(2 pi) int Gamma(1 - a + tau i) z**(-tau i) M_k(a - tau i) dtau
-    E S**(a - t i) = 1/Gamma(1 - a + t i) int sum_k n_k (product of the others' L) z**(t i) dv
+    E S**(a - t i) = 1/Gamma(1 - a + t i) int sum_k n_k (product of the other L) z**(t i) dv
 
 Titchmarsh (1948), Introduction to the theory of Fourier integrals, chapter 1. The first line is
-Mellin's inversion on a line left of the Gamma function's pole at 0, whose residue is M_k(0) = 1.
-The line a = 0 passes through the pole: the midpoint sum over tau, symmetric about it, is the
-principal value, and half of the residue stays.
+Mellin inversion on a line left of the pole of the Gamma function at 0, whose residue is M_k(0) = 1.
+The line a = 0 passes through the pole: the symmetric midpoint sum over tau is the principal value,
+and half of the residue remains.
 
 The way back divides by a Gamma function that decays like exp(-pi t / 2): on the real axis, angle =
-0, every digit would be lost at t = 23. Turning the ray by an angle multiplies the Gamma functions
-by exp(angle tau), which takes the decay away but for exp(-(pi / 2 - angle) t), see ROUND_TRIP_LOSS.
-A turn by pi / 2 itself would leave no decay that cuts the sums off.
+0, all digits would be lost at t = 23. Rotating the ray by an angle multiplies Gamma functions by
+exp(angle tau), which leaves a decay of exp(-(pi / 2 - angle) t), see ROUND_TRIP_LOSS. With an angle
+of pi / 2 there would be no decay, and the sums would not end.
 """
 
 from collections.abc import Iterator
@@ -47,35 +47,34 @@ from bayesnb.inference.class_scores import Scores, exponent_log_moment
 from bayesnb.inference.two_classes import TAIL_PROBABILITY, WIDTH_FACTOR, chernoff, log_odds_window
 from bayesnb.numerics.threads import blocks
 
-# Nats lost on the way back at the last t, half the last tau. exp(13.75) = 9e5 times rounding is
-# 2e-10, about TERM_TOLERANCE; on the way there terms are cut off at the last tau, where they are
+# Nats lost on the way back at the last t, half the last tau: exp(13.75) = 9e5 times rounding is
+# 2e-10, about TERM_TOLERANCE. On the way there terms are cut off at the last tau, where they are
 # exp(-2 ROUND_TRIP_LOSS) = 1e-12.
 ROUND_TRIP_LOSS = 13.75
-# minus the log of a probability that is taken for 0, 7e-13: S is 0 or 1 to that at the ends of a
-# window
+# minus the log of a negligible probability, 7e-13: S is 0 or 1 up to that at the ends of a window
 LOG_NEGLIGIBLE = 28.0
-# by which a window is wider than the scores are: kernels of means and entropies have tails of
+# how much wider a window is than the range of scores: kernels of means and entropies have tails of
 # exp(-|x|), exp(-40) at half of it
 LOGISTIC_ROOM = 80.0
-# of a window on the line 1/2, where tails are exp(-|x| / 2) at most: 8e-15 at half of it
+# width of a window on the line 1/2, where tails are at most exp(-|x| / 2): 8e-15 at half of it
 HALF_WIDTH = 130.0
-# Where log E - U starts on the line 1/2, scores being in units of the row's probability, so that
-# those of the most probable class are around 0: tails are exp(-|v| / 2) whatever the row, 5e-12 at
-# -52 and 1e-17 at 78, where a window of HALF_WIDTH ends.
+# Start of log E - U on the line 1/2, with scores in units of the probability of the row, so that
+# those of the most probable class are around 0: tails are exp(-|v| / 2) for any row, 5e-12 at -52
+# and 1e-17 at 78, where a window of HALF_WIDTH ends.
 HALF_START = -52.0
-# the least t that is reached: the kernels of means and entropies are exp(-pi t), 5e-13
+# least range of t: the kernels of means and entropies are exp(-pi t), 5e-13
 LAST_T = 9.0
-LENGTHS = 38  # of transforms, between LAST_T and 5,500
-TERM_TOLERANCE = 1e-10  # size at which a characteristic function is cut off, beside its 1 at t = 0
+LENGTHS = 38  # candidate ranges of t, between LAST_T and 5,500
+TERM_TOLERANCE = 1e-10  # a characteristic function, 1 at t = 0, is cut off at this size
 MAX_PLACES = 1 << 18  # of a ray: a row that needs more is drawn
-# places times classes of a row that is fixed: some tenths of a second, longer than drawing it; a
-# row that was observed takes as long to be drawn, as it needs theta of its own
+# points times classes for a fixed row: beyond, drawing is faster; an observed row takes as long to
+# draw, as it needs its own theta
 MAX_WORK = 1 << 20
-NUMBERS_AT_ONCE = 1 << 20  # numbers of a transform that are held at once: 16 MiB
+NUMBERS_AT_ONCE = 1 << 20  # numbers of a transform held at once: 16 MiB
 
 
 class Ray(NamedTuple):
-    """A line of `size` places tau = (m + 1/2) step, half of them on either side of 0.
+    """A line of `size` points tau = (m + 1/2) step, symmetric about 0.
 
     There are as many values of v, from `start` on, in steps of 2 pi / (size step).
     """
@@ -87,31 +86,29 @@ class Ray(NamedTuple):
 
     @property
     def angle(self) -> float:
-        """Turn of the ray.
-
-        It is pi / 2 less what makes exp(-(pi / 2 - angle) tau) = exp(-2 ROUND_TRIP_LOSS) at the
+        """Angle of the ray, such that exp(-(pi / 2 - angle) tau) is exp(-2 ROUND_TRIP_LOSS) at the
         last tau.
         """
         return max(0.0, np.pi / 2 - 2 * ROUND_TRIP_LOSS / (self.size / 2 * self.step))
 
     @property
     def tau(self) -> Array:
-        """Places above the axis, `(size / 2,)`."""
+        """Points above the axis, `(size / 2,)`."""
         return (np.arange(self.size // 2) + 0.5) * self.step
 
     @property
     def half_turn(self) -> Array:
-        """What the halves of (m + 1/2) step make of a sum that is a Fourier transform over m."""
+        """Phase factors for the 1/2 in (m + 1/2) step of a Fourier transform over m."""
         return np.exp(-1j * np.pi * np.arange(self.size) / self.size)
 
     def laplace(self, log_moments: Array) -> tuple[Array, Array]:
         """n_k and L_k on the ray from K_k(a + tau i), `(..., n) -> 2 of (..., v)`.
 
-        Z is scaled as the scores are.
+        z is scaled like the scores.
         """
         below = np.exp(log_moments)
         moments = np.concatenate([below.conj(), below[..., ::-1]], axis=-1)  # of a - tau i
-        # above the axis from the lowest, then below from the farthest, as a Fourier transform has
+        # in the order of a Fourier transform: above the axis upwards, then below it upwards
         tau = np.concatenate([self.tau, -self.tau[::-1]])
         turn = (self.angle - 1j * self.start) * tau
         scale = self.half_turn * self.step / (2 * np.pi)
@@ -120,10 +117,10 @@ class Ray(NamedTuple):
             for k in (1, 0)
         )
         v = self.start + 2 * np.pi / (self.size * self.step) * np.arange(self.size)
-        # of Gamma's pole at 0, and half of it on the line through it
+        # residue of the pole of Gamma at 0, and half of it on the line through it
         residue = 1.0 if self.line else 0.5
         values = residue + np.exp(self.line * (v + 1j * self.angle)) * values
-        return rates, values / np.maximum(np.abs(values), 1)  # a larger size is rounding
+        return rates, values / np.maximum(np.abs(values), 1)  # sizes above 1 are rounding
 
     def moments(self, rates: Array) -> Array:
         """E S**(a - t i) at t = tau from the rates of a sum, `(..., v) -> (..., n)`."""
@@ -134,11 +131,9 @@ class Ray(NamedTuple):
 
 
 def rates_of_others(rates: Array, laplace: Array) -> Array:
-    """Rates of the sum of all classes but one, for each of them.
+    """Rates of the sum of all other classes, for each class, `(r, c, v), (r, c, v) -> (r, c, v)`.
 
-    Shapes: `(r, c, v), (r, c, v) -> (r, c, v)`.
-
-    Products of the classes before and behind: to divide all by one would divide by what is 0.
+    From products over the classes before and after; dividing the total product could divide by 0.
     """
     rate_before, before = _sums_before(rates, laplace)
     rate_after, after = _sums_before(rates[:, ::-1], laplace[:, ::-1])
@@ -158,12 +153,10 @@ def _sums_before(rates: Array, laplace: Array) -> tuple[Array, Array]:
 
 
 def active(scores: Scores, observed: bool, gap: float) -> Array:
-    """Whether a class's expected probability may be exp(-gap) or more, `(r, c)`.
+    """Whether the expected probability of a class may be at least exp(-gap), `(r, c)`.
 
-    True of the two most probable ones.
-
-    Given the row it is known. Before it, p_c <= (exp U_c / exp U_b)**s for any class b and 0 < s <=
-    1.
+    Always True for the two most probable classes. Given the row it is known; before it, p_c <= (exp
+    U_c / exp U_b)**s for any class b and 0 < s <= 1.
     """
     log_mean = scores.log_mean
     best = np.argsort(-log_mean, axis=1)[:, :2]
@@ -179,7 +172,7 @@ def active(scores: Scores, observed: bool, gap: float) -> Array:
 
 
 class CharacteristicFunctions(NamedTuple):
-    """phi_c of rows and of their active classes, `(r, a, n)`, at t = (m + 1/2) step."""
+    """phi_c of rows and their active classes, `(r, a, n)`, at t = (m + 1/2) step."""
 
     rows: Array
     classes: Array  # `(r, a)`
@@ -192,13 +185,13 @@ class CharacteristicFunctions(NamedTuple):
 
     @property
     def at(self) -> tuple[Array, Array]:
-        """Places of the rows and classes in an array `(r, c)`."""
+        """Index of the rows and classes in an array `(r, c)`."""
         return self.rows[:, None], self.classes
 
     def means(self) -> Array:
         """E p_c = 1/2 + int Im phi_c(t) / sinh(pi t) dt, on the line 0.
 
-        Where t > 100 the kernel is 0 to any digit.
+        The kernel is 0 for t > 100.
         """
         kernel = self.step / np.sinh(np.pi * np.minimum(self.t, 100))
         return np.clip(0.5 + (self.phi.imag * kernel).sum(axis=-1), 0.0, 1.0)
@@ -207,11 +200,11 @@ class CharacteristicFunctions(NamedTuple):
 def characteristic_functions(
     scores: Scores, kept: Array, observed: bool, narrow: bool
 ) -> Iterator[CharacteristicFunctions]:
-    """Yield the transforms of active classes, on the ray that each row needs.
+    """Yield the transforms of active classes, grouped by rows that need the same ray.
 
-    Rows of equal rays come together; those that would take too long do not come. `narrow`
-    if transforms are needed as far as they matter to quantiles, not only to means. On the line 1/2
-    they are in units of the row's predictive probability.
+    Rows that would take too long are left out. With `narrow`, transforms reach as far as quantiles
+    need, not only means. On the line 1/2 they are in units of the predictive probability of the
+    row.
     """
     reach = last_place(scores, kept, observed) if narrow else np.full(len(scores), LAST_T)
     log_row = np.logaddexp.reduce(scores.log_mean, axis=1)
@@ -238,10 +231,10 @@ def characteristic_functions(
 
 
 def last_place(scores: Scores, kept: Array, observed: bool) -> Array:
-    """Last t that matters, `(r,)`; infinite where transforms are not small at any that is tried.
+    """Last t that matters, `(r,)`; infinite if transforms do not become small.
 
-    W_c varies no less than one of its scores, so phi_c is at most the product of the two largest
-    transforms of scores, and small where that is below TERM_TOLERANCE.
+    W_c varies at least as much as any of its scores, so phi_c is at most the product of the two
+    largest transforms of scores, and negligible where that is below TERM_TOLERANCE.
     """
     t = LAST_T * WIDTH_FACTOR ** np.arange(LENGTHS)
     size = scores.transform((0.5 if observed else 0.0) + 1j * np.append(0.0, t)).real
@@ -252,8 +245,8 @@ def last_place(scores: Scores, kept: Array, observed: bool) -> Array:
 
 
 def _extent(scores: Scores, kept: Array, log_row: Array) -> tuple[Array, Array]:
-    """Width of a window for all scores and differences, and where v starts, `(r,)` each."""
-    if scores.classes == 2:  # which may have parameters in common
+    """Width of a window for all scores and differences, and the start of v, `(r,)` each."""
+    if scores.classes == 2:  # which may share parameters
         even = scores.cumulants().sum(axis=2) + scores.pair_cumulants(False)[0, ..., 1]
         ends = log_odds_window(scores, np.sqrt(even[1]), False)
         most, least = np.abs(ends).max(axis=0), 0.0
@@ -266,17 +259,15 @@ def _extent(scores: Scores, kept: Array, log_row: Array) -> tuple[Array, Array]:
         least = np.where(kept, lower, np.inf).min(axis=1) - noise
         most = np.where(kept, upper, -np.inf).max(axis=1)
     width = 2 * (most - least) + LOGISTIC_ROOM
-    # there exp(v + U) is below exp(-LOG_NEGLIGIBLE), but for the probability of leaving the window
+    # there exp(v + U) is below exp(-LOG_NEGLIGIBLE), except with the probability of leaving the
+    # window
     first = log_row - most - LOG_NEGLIGIBLE
-    # rounded, so that rows of one width share their start
+    # rounded, so that rows can share a ray
     return WIDTH_FACTOR ** np.ceil(np.log(width) / np.log(WIDTH_FACTOR)), np.floor(first / 8) * 8
 
 
 def _on_ray(scores: Scores, classes: Array, log_row: Array, ray: Ray) -> Array:
-    """phi_c up to half the ray's last tau, `(r, a, n)`.
-
-    Beyond, the way back has lost more than ROUND_TRIP_LOSS.
-    """
+    """phi_c up to half of the last tau, `(r, a, n)`; beyond, more than ROUND_TRIP_LOSS is lost."""
     n = ray.size // 4
     two = classes.shape[1] == 2
     s = ray.line + 1j * (ray.tau[:n] if two else ray.tau)

@@ -1,27 +1,26 @@
-"""Scores of the classes: independent of one another, though the probabilities are not.
+"""Scores of the classes, which are independent of one another, unlike the probabilities.
 
     U_c = log G_c + sum_f w_f log p(x_f | theta_cf) + a_c
     G_c ~ Gamma(alpha_c),   w_f the exponents
 
-G / sum(G) has the Dirichlet distribution of the class probabilities, and a softmax ignores a common
-factor, so softmax(U) has exactly the distribution of p(y | x, theta): the classes' weights are
-independent of one another.
+G / sum(G) has the Dirichlet distribution of the class probabilities, and a softmax ignores common
+factors, so softmax(U) has exactly the distribution of p(y | x, theta).
 
-K_c(s) = log E exp(s U_c) is a sum of log moments, those of the features at w_f s. The constants
-a_c, 0 where exponents are 1, make K_c(1) the score that predicts, in which a feature has the
-exponent times its log predictive: see `tempering_shift`. Where two classes have parameters in
-common, log E exp(s U_1 + u U_0) is K_1(s) + K_0(u) of all blocks whose classes are independent,
-plus the joint log moments of the others.
+K_c(s) = log E exp(s U_c) is a sum of log moments of the features at w_f s. The constants a_c, 0
+where exponents are 1, make K_c(1) the predictive score, in which a feature has the exponent times
+its log predictive: see `tempering_shift`. If two classes share parameters, log E exp(s U_1 + u U_0)
+is K_1(s) + K_0(u) over all blocks with independent classes, plus the joint log moments of the
+others.
 
-Exponents that were found are not known. With S their covariance, and A_c the log predictives of the
-row's features under class c, the log-odds of two classes vary besides with the variance
+Estimated exponents are uncertain. With S their covariance, and A_c the log predictives of the
+features under class c, this adds a variance v to the log-odds of two classes:
 
-    v = (A_1 - A_0)' S (A_1 - A_0)      log E exp(s U_1 + u U_0) + v ((s - u)**2 - (s + u)) / 8
+v = (A_1 - A_0)' S (A_1 - A_0)      log E exp(s U_1 + u U_0) + v ((s - u)**2 - (s + u)) / 8
 
-as if U_1 and U_0 had v / 4 each, of opposite sign, and constants by which the expectations of
-exp(U) stay: so the mean of p(y | x, theta) given the row stays the predictive. Against several
-classes, log-odds change with w by A_c - sum_k q_k A_k, q being the others' shares of their
-probability.
+as if U_1 and U_0 each had v / 4, with opposite signs, and constants that keep the expectations of
+exp(U): so the mean of p(y | x, theta) given the row is still the predictive. Against several
+classes, log-odds change with w by A_c - sum_k q_k A_k, where q are the probabilities of the others,
+normalised.
 """
 
 from collections.abc import Sequence
@@ -46,15 +45,12 @@ from bayesnb.model.product import (
 
 @dataclass(frozen=True, eq=False)
 class Scores:
-    """Scores of rows as a belief, their cells and the exponents.
-
-    What cumulants and transforms are computed from.
-    """
+    """Scores of rows: belief, cells and exponents, from which cumulants and transforms follow."""
 
     belief: Product
     cells: Sequence[Cells]
     power: Exponents = 1.0
-    covariance: ExponentCovariance | None = None  # of exponents that were found
+    covariance: ExponentCovariance | None = None  # of estimated exponents
 
     def __len__(self) -> int:
         return self.cells[0].shape[0]
@@ -79,25 +75,25 @@ class Scores:
 
     @cached_property
     def by_exponent(self) -> Array:
-        """How much each score changes with each exponent that is not known, A_c, `(r, c, g)`."""
+        """Derivative A_c of each score in each uncertain exponent, `(r, c, g)`."""
         if self.covariance is None:
             return np.zeros((len(self), self.classes, 0))
         each = feature_scores(self.belief.blocks, self.cells, self.power)
-        # A class that a cell makes impossible stays so, whatever the exponent.
+        # a class that a cell makes impossible stays impossible, whatever the exponent
         return self.covariance.add_up(np.where(np.isneginf(each), 0.0, each))
 
     @cached_property
     def exponent_variance(self) -> Array:
-        """Variance of each class's log-odds by exponents that are not known, `(r, c)`."""
+        """Variance of the log-odds of each class due to uncertain exponents, `(r, c)`."""
         if self.covariance is None:
             return np.zeros((len(self), self.classes))
         share = self.share
         rows = np.arange(len(share))
         best = share.argmax(axis=1)
         mean = np.einsum("rc,rcf->rf", share, self.by_exponent)
-        least = np.minimum(share, 0.5)[..., None]  # of the most probable class, which comes next
+        least = np.minimum(share, 0.5)[..., None]  # the most probable class is replaced below
         gap = (self.by_exponent - mean[:, None]) / (1 - least)
-        # 1 - p has few digits where p is near 1: its others are weighed among themselves
+        # 1 - p has few digits for p near 1, so the other classes are normalised by themselves
         others = np.where(np.arange(self.classes) == best[:, None], -np.inf, self.log_mean)
         mean = np.einsum("rc,rcf->rf", np.exp(normalise_log(others)), self.by_exponent)
         gap[rows, best] = self.by_exponent[rows, best] - mean
@@ -106,7 +102,7 @@ class Scores:
     @cached_property
     def log_mean(self) -> Array:
         """K_c(1): the log joint predictive, `(r, c)`."""
-        # the classes' weights are not divided by their sum, as the probabilities of a joint may be
+        # undo the normalisation of the class weights, as those of a joint may be normalised
         weights = self.belief.classes.weight_log_moment(1.0)
         total = np.logaddexp.reduce(weights) - np.logaddexp.reduce(self.belief.log_class)
         return self.belief.log_joint(self.cells, self.power, 1) + total
@@ -115,14 +111,13 @@ class Scores:
     def share(self) -> Array:
         """p(y | x, D), `(r, c)`; NaN where a row has no distribution."""
         share = self.log_mean.copy()
-        if normalise(share, True) >= 0:  # a row has none, and those behind it are not normalised
+        if normalise(share, True) >= 0:  # it stops at a row without a distribution
             share = np.exp(normalise_log(self.log_mean))
         return share
 
     def _blocks(self, independent: bool = True) -> list[tuple[Any, Cells, Power]]:
-        """Blocks with their cells and exponents, but for those that say nothing.
-
-        Those whose classes are independent of one another, or those whose classes are not.
+        """Blocks with nonzero exponents, with cells and exponents, whose classes are independent or
+        share parameters.
         """
         powers = of_rows(self.power, self.cells)
         return [
@@ -134,10 +129,8 @@ class Scores:
     def cumulants(self, tilt: float = 0.0) -> Array:
         """The first four derivatives of K_c at `tilt`, `(4, r, c)`.
 
-        At 1 the class has also seen the row.
-
-        Blocks whose classes share parameters are not in them, nor in `transform`: see
-        `pair_cumulants`.
+        At 1 the class has also seen the row. Blocks whose classes share parameters are excluded, as
+        in `transform`: see `pair_cumulants`.
         """
         class_part = self.belief.classes.weight_cumulants(4, tilt)
         total = np.repeat(class_part[:, None], len(self), axis=1)
@@ -147,9 +140,9 @@ class Scores:
         return total
 
     def mixture_variance(self, tilt: float = 0.0) -> Array:
-        """Part of the scores' variance between the bins of averaged histograms, `(r, c)`."""
+        """Variance of the scores between the bins of averaged histograms, `(r, c)`."""
         total = np.zeros((len(self), self.classes))
-        for block, x, w in self._blocks():  # no block with atoms has classes in common
+        for block, x, w in self._blocks():  # blocks with atoms have independent classes
             if block.has_atoms:
                 total += block.mixture_variance(x, tilt, w)
         return total
@@ -169,11 +162,11 @@ class Scores:
         return np.where(np.isnan(total), np.inf, total)
 
     def pair_cumulants(self, observed: bool) -> Array:
-        """What is added to cumulants of each class's log-odds, `(2, 4, r, c)`.
+        """Terms to add to the cumulants of the log-odds of each class, `(2, 4, r, c)`.
 
-        If the row is `observed`, once the class itself, or one of the others, has seen it.
-        Exponents that are not known add to them and, to those of two classes, U_1 - U_0, blocks in
-        which classes share parameters.
+        If the row is `observed`, they are those after the class itself, or another one, has seen
+        it. They come from uncertain exponents and, for two classes, U_1 - U_0, from blocks in which
+        classes share parameters.
         """
         variance = self.exponent_variance
         total = np.zeros((2, 4, *variance.shape))
@@ -189,8 +182,8 @@ class Scores:
     def pair_transform(self, s: Array, u: Array) -> Any:
         """log E exp(s U_1 + u U_0) from blocks in which classes share parameters.
 
-        Shapes: `(n,), (n,) -> (r, n)`. It is real, or has real parts of 0 or more; infinite where
-        the moment does not exist.
+        Shapes: `(n,), (n,) -> (r, n)`. s and u are real, or have real parts of at least 0; infinite
+        where the moment does not exist.
         """
         total: Any = 0.0
         for block, x, w in self._blocks(independent=False):
@@ -199,10 +192,10 @@ class Scores:
 
 
 def scores_of(fitted: Fitted, cells: Sequence[Cells]) -> Scores:
-    """Scores of rows, whose exponents are uncertain where they were found by rows."""
+    """Scores of rows, with uncertain exponents if these were estimated."""
     return Scores(fitted.model.posterior, cells, fitted.exponents, fitted.temper.covariance)
 
 
 def exponent_log_moment(variance: Array, s: Array, u: Array) -> Array:
-    """What exponents add to log E exp(s U_1 + u U_0), `(...), (n,), (n,) -> (..., n)`."""
+    """Term of uncertain exponents in log E exp(s U_1 + u U_0), `(...), (n,), (n,) -> (..., n)`."""
     return variance[..., None] * ((s - u) ** 2 - (s + u)) / 8

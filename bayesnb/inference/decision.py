@@ -1,4 +1,4 @@
-"""Decisions: the action whose expected loss is the least.
+"""Decisions: the action with the least expected loss.
 
     expected loss of an action = sum over classes of p(class | row) * loss(class, action)
 
@@ -29,10 +29,10 @@ class Decision:
 
 
 def decide(proba: Array, loss: Array, abstain: float | None = None) -> Decision:
-    """Choose the action of least expected loss, `(r, c), (c, a) -> (r,)`, the first of several.
+    """Choose the action with the least expected loss, `(r, c), (c, a) -> (r,)`; the first of ties.
 
-    A row is left undecided where that costs less than any action. An infinite loss of an impossible
-    class counts 0.
+    A row is left undecided if that costs less than any action. An infinite loss for an impossible
+    class counts as 0.
 
     >>> proba, loss = np.array([[0.9, 0.1], [0.6, 0.4]]), np.array([[0.0, 1.0], [5.0, 0.0]])
     >>> decide(proba, loss).action.tolist()
@@ -46,23 +46,23 @@ def decide(proba: Array, loss: Array, abstain: float | None = None) -> Decision:
 
 
 def check_abstain(cost: Any) -> float | None:
-    """Check the cost of not deciding; None decides all rows."""
+    """Check the cost of leaving a row undecided; None decides all rows."""
     if cost is None:
         return None
     if not isinstance(cost, Real) or not float(cost) >= 0:
         raise ValueError(
-            "abstain is what it costs not to decide: a number, not negative, or None; got "
+            "abstain, the cost of not deciding, must be a non-negative number or None, got "
             f"{cost!r}."
         )
     return float(cost)
 
 
 def read_losses(loss: Any, labels: Sequence[Any]) -> tuple[Sequence[Any], Array]:
-    """Return the actions, and what each costs if the class is known, `(c, a)`.
+    """Return the actions, and the loss of each action for each class, `(c, a)`.
 
-    From None (each error costs 1), `{action: {label: loss}}`, or an array `(c, a)` in the order of
-    the labels, whose columns are the labels where there are as many, and else numbered actions.
-    Losses are infinite for an action that is never to be taken then.
+    `loss` is None (each error costs 1), `{action: {label: loss}}`, or an array `(c, a)` in the
+    order of the labels. Its columns are the labels if there are as many, otherwise numbered
+    actions. An infinite loss means that the action must not be taken.
     """
     actions = labels
     if isinstance(loss, Mapping):
@@ -85,14 +85,14 @@ def read_losses(loss: Any, labels: Sequence[Any]) -> tuple[Sequence[Any], Array]
     if invalid.any():
         c, a = np.argwhere(invalid)[0]
         raise ValueError(
-            f"loss of action {actions[a]!r} for class {labels[c]!r} is {table[c, a]}: a loss is a "
+            f"loss of action {actions[a]!r} for class {labels[c]!r} is {table[c, a]}: it must be a "
             "number, or inf for an action that must not be taken."
         )
     return actions, table
 
 
 def _by_label(action: Any, losses: Any, labels: Sequence[Any]) -> list[Any]:
-    """Return the losses of an action, which name each label, in the order of the labels."""
+    """Return the losses of an action, given by label, in the order of the labels."""
     if not isinstance(losses, Mapping) or set(losses) != set(labels):
         got = list(losses) if isinstance(losses, Mapping) else losses
         raise ValueError(

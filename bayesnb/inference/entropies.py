@@ -1,10 +1,9 @@
-"""How unsure a row's label is, and why.
+"""Entropies of the label of a row: aleatoric and epistemic uncertainty.
 
-Because classes overlap, or because too little is known about them.
+entropy of E p = expected entropy of p + mutual information of the label and the parameters
 
-    entropy of E p = expected entropy of p + mutual information of the label and the parameters
-
-The first part stays however many rows are seen (aleatoric), the second goes away (epistemic).
+The first part remains with any number of training rows (aleatoric: the classes overlap), the second
+vanishes (epistemic: the parameters are uncertain).
 """
 
 from collections.abc import Sequence
@@ -20,7 +19,7 @@ from bayesnb.inference.posterior_draws import draw_by_rows, draw_fallback, mean_
 from bayesnb.model.product import Observer
 from bayesnb.numerics.threads import blocks, in_order
 
-# minus the log of an expected probability that is left out: -p log p is 4e-13 there
+# minus the log of an expected probability that is neglected: -p log p is 4e-13 there
 LOG_NEGLIGIBLE = 32.0
 ROWS_AT_ONCE = 1 << 10  # rows at once
 
@@ -35,10 +34,7 @@ class Entropies(NamedTuple):
 
 
 def entropies(scores: Scores, observed: bool, n_jobs: int | None = 1) -> Entropies:
-    """Exact entropies of each row; a class of probability 0 keeps it.
-
-    A row whose cumulants do not exist has NaN.
-    """
+    """Exact entropies of each row; NaN where cumulants do not exist."""
     live = scores.belief.live
     probability = np.zeros((len(scores), len(live)))
     aleatoric = np.zeros(len(scores))
@@ -76,9 +72,9 @@ def split_entropy(probability: Array, aleatoric: Array) -> Entropies:
 
 
 def _compute_rows(scores: Scores, observed: bool) -> tuple[Array, Array]:
-    """Means of p(y | x, theta), and expected entropies, each the sum of one for every class.
+    """Means of p(y | x, theta), and expected entropies, summed over classes.
 
-    Rows whose transforms take too long are drawn.
+    Rows whose transforms would take too long are drawn.
     """
     share = scores.share
     entropy = np.full(len(share), np.nan)
@@ -110,9 +106,8 @@ def _compute_rows(scores: Scores, observed: bool) -> tuple[Array, Array]:
 def entropy_kernel(line: float, t: Array) -> Array:
     """Fourier transform of -p log p, p = 1 / (1 + exp(-x)).
 
-    On the line 1/2 it is the transform of that function times 2 cosh(x / 2).
-
-    By Parseval's identity its integral against phi is an expected entropy: no density is needed.
+    On the line 1/2, of that function times 2 cosh(x / 2). By Parseval's identity its integral
+    against phi is the expected entropy.
     """
     if line:
         return _entropy_kernel(0.5 + 1j * t) + _entropy_kernel(-0.5 + 1j * t)

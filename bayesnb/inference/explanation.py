@@ -1,12 +1,12 @@
-"""Why a row gets its class: what every feature adds to the scores of the classes.
+"""Explanations: the contribution of each feature to the scores of the classes.
 
     U_c = log G_c + sum_j w_j log p(x_j | theta_cj) + a_jc      p(y | x, theta) = softmax_c(U)
 
-G_c are independent Gamma variates whose shares are the probabilities of the classes. The terms are
-independent, so their means and variances, the first two cumulants, add. Integrated out, they are
-w_j K_j(1), an exponent times the log predictive of the cell, and log E[pi_c], whose sum is the
-log-joint that predicts. The constants a_jc = w_j K_j(1) - K_j(w_j), 0 where an exponent is 1, make
-that so: see `inference.class_scores`.
+G_c are independent Gamma variates, which are the class probabilities once normalised. The terms are
+independent, so their means and variances, the first two cumulants, add. With theta integrated out,
+the terms are w_j K_j(1), an exponent times the log predictive of the cell, and log E[pi_c]; their
+sum is the log joint predictive. The constants a_jc = w_j K_j(1) - K_j(w_j), 0 where an exponent is
+1, ensure this: see `inference.class_scores`.
 """
 
 from collections.abc import Sequence
@@ -22,26 +22,25 @@ from bayesnb.model.powers import Exponents, is_silent, of_rows
 from bayesnb.model.product import Product
 from bayesnb.numerics.threads import blocks
 
-NUMBERS_AT_ONCE = 1 << 20  # numbers that are worked on together
+NUMBERS_AT_ONCE = 1 << 20  # numbers processed together
 # numbers of a result: rows x classes x features, 80 MB in each of three arrays
 MAX_NUMBERS = 10_000_000
 
 
 @dataclass(frozen=True, eq=False)
 class Explanation:
-    """Posterior mean, sd and log predictive of every term of the classes' scores.
-
-    An impossible class has none.
+    """Posterior mean, sd and log predictive of each term of the class scores; 0 for impossible
+    classes.
     """
 
     evidence: Array  # `(r, c, f)`, as the next two
     sd: Array
     predictive: Array
-    class_term: Array  # `(c,)`, as the next two; -inf for a class that is impossible
+    class_term: Array  # `(c,)`, as the next two; -inf for an impossible class
     class_term_sd: Array
     predictive_class_term: Array
     score_sd: Array  # `(r, c)`
-    # the columns shown, for each block that is explained word by word
+    # the columns shown, for each block explained word by word
     words: tuple[Array | None, ...]
 
     @property
@@ -50,7 +49,7 @@ class Explanation:
         return self.class_term + self.evidence.sum(axis=-1)
 
     def ordered(self, order: Array) -> Self:
-        """Explanation with its features in another order."""
+        """The explanation with features in another order."""
         if (np.diff(order) > 0).all():
             return self
         parts = (self.evidence, self.sd, self.predictive)
@@ -59,10 +58,7 @@ class Explanation:
 
 
 def explain(belief: Product, cells: Sequence[Cells], power: Exponents = 1.0) -> Explanation:
-    """Explain each row's scores term by term, `(r, f) per block -> (r, c, f)`.
-
-    Features of all blocks are end to end.
-    """
+    """Explain the scores of each row, `(r, f) per block -> (r, c, f)`, with blocks end to end."""
     live = belief.live
     words = tuple(block.words(x) for block, x in zip(belief.blocks, cells, strict=True))
     features = _count_features(cells, words, len(live))
@@ -94,7 +90,7 @@ def _explain_rows(
     words: Sequence[Array | None],
     power: Exponents,
 ) -> tuple[Array, ...]:
-    """Means, variances and log predictives of terms, `(r, c, f)`, and the blocks' variances."""
+    """Means, variances and log predictives of terms, `(r, c, f)`, and variances of blocks."""
     each = zip(possible, cells, words, of_rows(power, cells), strict=True)
     parts = [_explain_block(*block) for block in each]
     total = np.stack([part.total_variance for part in parts], axis=-1)
@@ -135,7 +131,7 @@ def compare_classes(mean: Array, variance: Array) -> tuple[Array, Array]:
 
 
 def _spread(values: Array, live: Array) -> Array:
-    """Put zeros for impossible classes between the numbers of the others."""
+    """Insert zeros for impossible classes."""
     if live.all():
         return values
     out = np.zeros((len(values), len(live), values.shape[-1]))
@@ -144,7 +140,7 @@ def _spread(values: Array, live: Array) -> Array:
 
 
 def _count_features(cells: Sequence[Cells], words: Sequence[Array | None], classes: int) -> int:
-    """Count the features of all blocks; raise for a result of more than MAX_NUMBERS numbers."""
+    """Count the features of all blocks; raise if the result would exceed MAX_NUMBERS numbers."""
     rows = cells[0].shape[0]
     features = 0
     for x, shown in zip(cells, words, strict=True):

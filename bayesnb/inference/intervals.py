@@ -1,13 +1,13 @@
-"""Intervals of p(y | x, theta): its mean, median and equal-tailed ends, for every row and class.
+"""Intervals of p(y | x, theta): mean, median and equal-tailed ends, for each row and class.
 
-A class's log-odds against the others have exact cumulants, whose first four give quantiles (Cornish
-and Fisher 1938) with a bounded error. Where that is not good enough a transform is inverted: of the
-log-odds of two classes, or of a class against several others. Draws are for classes with parameters
-in common, and where a user asks for them.
+The log-odds of a class against the others have exact cumulants. The first four give quantiles
+(Cornish and Fisher 1938) with a bounded error. Where that is not accurate enough, the
+characteristic function is inverted: of the log-odds of two classes, or of one class against several
+others. Draws are used if classes share parameters, or if the user asks for them.
 
-The distribution is that under p(theta | D, x) where the row was observed, a mixture over the class
-that the row may be of, whose mean is the predictive; and that under p(theta | D) where the row was
-fixed by someone.
+If the row is observed, the distribution is that under p(theta | D, x), a mixture over the possible
+classes of the row, with the predictive as its mean. If the row is fixed, it is that under p(theta |
+D).
 """
 
 from collections.abc import Sequence
@@ -31,29 +31,27 @@ from bayesnb.model.product import Observer
 from bayesnb.numerics.threads import blocks, in_order
 
 TOLERANCES = {"auto": 1e-3, "fast": 0.02, "exact": 1e-6}  # errors on the probability scale
-# minus the log of an expected probability, 7e-13, below which a class adds nothing to the others'
-# sums
+# minus the log of an expected probability, 7e-13, below which a class is neglected
 LOG_NEGLIGIBLE = 28.0
-# how far from their middle log-odds are searched for among many classes: exp(-32) = 1e-14 of the
-# other side
+# range of the search for log-odds around their middle, with many classes: exp(-32) = 1e-14
 MAX_LOG_ODDS = 32.0
-# Where a share of the variance of log-odds is between the bins of averaged histograms, the
-# expansion is off by ERROR_FACTOR as much as else plus MIXTURE_ERROR * share**2 at most. An
-# empirical envelope, of 1,808 rows of 113 random models; in 1,744 rows of others the largest errors
-# were 2.5e-4 under "auto" and 0.018 under "fast".
+# If a share of the variance of log-odds is between the bins of averaged histograms, the error of
+# the expansion is at most ERROR_FACTOR times the usual bound plus MIXTURE_ERROR * share**2. This
+# is empirical, from 1,808 rows of 113 random models; in 1,744 rows of other models the largest
+# errors were 2.5e-4 under "auto" and 0.018 under "fast".
 ERROR_FACTOR = 2.0
 MIXTURE_ERROR = 0.05
-# last t up to which the histograms of several classes are transformed in less time than drawn
+# last t up to which transforms of histograms of several classes are faster than draws
 MAX_HISTOGRAM_T = 200.0
-PLACES_TRIED = 64  # places at which it is asked whether a transform has died out
-# rows times classes at once: four cumulants of each, before and after, stay in a core's cache
+PLACES_TRIED = 64  # points where a transform is checked for having decayed
+# rows times classes at once: four cumulants of each, before and after, fit in a core's cache
 CELLS_AT_ONCE = 1 << 15
-# cumulants of -W by those of W, as if of a difference of scores
+# signs that turn cumulants of W into those of -W
 NEGATION_SIGNS = np.array([-1.0, 1.0, -1.0, 1.0])[:, None, None]
 
 
 class Intervals(NamedTuple):
-    """Mean, median and ends of an interval of each row's class probabilities, `(r, c)` each."""
+    """Mean, median and interval ends of class probabilities, `(r, c)` each."""
 
     mean: Array
     median: Array
@@ -61,13 +59,13 @@ class Intervals(NamedTuple):
     upper: Array
 
     def put(self, rows: Any, values: "Intervals") -> None:
-        """Write the intervals of some rows, and maybe some classes."""
+        """Write the intervals of some rows, and perhaps some classes."""
         for array, value in zip(self, values, strict=True):
             array[rows] = value
 
 
 class Target(NamedTuple):
-    """Quantiles to compute: where a normal's are z, given the row or before, and how exactly."""
+    """Quantiles to compute: as normal quantiles z, given the row or not, and the tolerance."""
 
     z: Array
     observed: bool
@@ -75,10 +73,10 @@ class Target(NamedTuple):
 
 
 class ScoreCumulants(NamedTuple):
-    """Cumulants of the scores alone and once their class has seen the row, `(4, r, c)` each.
+    """Cumulants of the scores before and after their class has seen the row, `(4, r, c)` each.
 
-    `common` is added to those of log-odds, `(2, 4, r, c)`; `mixed` the part of the scores' variance
-    that is between bins, `(r, c)`, or None where there are none.
+    `common` is added to those of log-odds, `(2, 4, r, c)`; `mixed` is the variance of the scores
+    between bins, `(r, c)`, or None without histograms.
     """
 
     alone: Array
@@ -96,7 +94,7 @@ class ScoreCumulants(NamedTuple):
         return cls(alone, seen, scores.pair_cumulants(observed), mixed)
 
     def silence_undefined(self) -> Array:
-        """Put zeros where a row lacks a cumulant, and return these rows, `(r,)`."""
+        """Set all cumulants of rows with undefined ones to 0, and return these rows, `(r,)`."""
         undefined = np.zeros(self.alone.shape[1], bool)
         parts = self.alone, self.seen, *self.common
         for part in parts:
@@ -109,7 +107,7 @@ class ScoreCumulants(NamedTuple):
         return undefined
 
     def bound(self, error: Array, variance: Array) -> Array:
-        """Bounds of errors of classes against others, given their log-odds' variance, `(r, c)`."""
+        """Bounds on errors of log-odds, given their variance, `(r, c)`."""
         if self.mixed is None:
             return error
         largest = np.sort(self.mixed, axis=1)[:, -2:]
@@ -123,10 +121,8 @@ def intervals(
 ) -> Intervals:
     """Mean, median and interval of the class probabilities of each row.
 
-    A class of probability 0 keeps it.
-
-    A row whose cumulants do not exist has NaN. One whose log-odds have such heavy tails that no
-    method here holds them has a mean, and no quantiles: see `find_heavy`.
+    NaN where cumulants do not exist. Rows whose log-odds have too heavy tails for these methods
+    have a mean but no quantiles: see `find_heavy`.
     """
     live = scores.belief.live
     z = ndtri(np.array([(1 - prob) / 2, 0.5, (1 + prob) / 2]))
@@ -151,7 +147,7 @@ def intervals(
 
 
 def find_heavy(result: Intervals) -> Array:
-    """Return the rows whose quantiles are left to draws."""
+    """Return the rows whose quantiles need draws."""
     without = np.isnan(result.median).any(axis=1)
     return np.flatnonzero(without & np.isfinite(result.mean).all(axis=1))
 
@@ -159,7 +155,7 @@ def find_heavy(result: Intervals) -> Array:
 def find_smooth(scores: Scores, observed: bool) -> Array:
     """Return the rows whose log-odds have a density, so that transforms can be inverted, `(r,)`.
 
-    They have none where all that is unknown may be known: a transform never dies out then.
+    With point masses there is no density, and a transform does not decay.
     """
     belief = scores.belief
     if not belief.may_be_known or not belief.closed or belief.live.sum() == 1:
@@ -179,7 +175,7 @@ def draw_intervals(
 ) -> tuple[Intervals, float]:
     """Intervals from draws, and the largest standard error of their quantiles.
 
-    Given the row if there are observers to see it, else before it was seen.
+    Given the row if there are observers to count it, else under p(theta | D).
     """
     error = 0.0
     result = Intervals(*np.empty((4, len(scores), scores.classes)))
@@ -191,7 +187,7 @@ def draw_intervals(
 
 
 def _compute(scores: Scores, known: ScoreCumulants, target: Target) -> Intervals:
-    """Intervals of each class against all others; of two, the first's mirror the second's."""
+    """Intervals of each class against all others; of two classes, the first mirrors the second."""
     share = scores.share
     if scores.classes == 2:
         shown = slice(1, None)
@@ -219,8 +215,8 @@ def _compute(scores: Scores, known: ScoreCumulants, target: Target) -> Intervals
     if target.observed:
         mean = share[:, shown]
     else:
-        # From the sums over classes; from the cumulants where there are none, or where exponents
-        # are not known, whose variance is not in the sums.
+        # from the sums over classes; from the cumulants where there are none, or where exponents
+        # are uncertain, as the sums do not include their variance
         logistic = numerics.cornish_fisher.logistic_mean(flat).reshape(shape)
         is_crude = np.isnan(mean) | (scores.exponent_variance[:, shown] > 0)
         mean = np.where(is_crude, logistic, mean)
@@ -248,9 +244,9 @@ def _invert(
     ends: Array,
     mean: Array,
 ) -> None:
-    """Put exact quantiles in place of expanded ones, and exact means where the row is fixed.
+    """Replace expanded quantiles by exact ones, and means if the row is fixed.
 
-    Rows with two active classes go by pairs of classes, whose log-odds have narrow windows.
+    Rows with two active classes are done by pairs of classes, whose log-odds have narrow windows.
     """
     level = ndtr(target.z)
     few = kept.sum(axis=1) == 2
@@ -296,8 +292,8 @@ def _search(
 ) -> Array:
     """Quantiles of log-odds, `(q, r, a)`, around a middle, `(r, a)`.
 
-    Given the row, `below` is the probability of the other classes; a quantile that is then out of
-    reach keeps the magnitude of the guess.
+    Given the row, `below` is the probability of the other classes; a quantile out of reach keeps
+    the magnitude of the guess.
     """
     phi = part.phi.reshape(-1, part.phi.shape[-1])
     middle = middle.reshape(-1)

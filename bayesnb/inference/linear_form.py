@@ -1,12 +1,12 @@
-"""The scores of the classes as linear functions of what the columns hold, theta plugged in.
+"""The scores of the classes as linear functions of the columns, with theta plugged in.
 
-    log p(x, c | theta) = w_c . x + b_c + what all classes share        t the exponent
-    w_c = t * weights_c
+    log p(x, c | theta) = w_c . x + b_c + a term that classes share
+    w_c = t * weights_c                                                 t the exponent
     b_c = log pi_c + t * offset_c
 
-Independent blocks, so that weights stand side by side and offsets add up. The boundary between two
-classes is the hyperplane (w_j - w_k) . x + (b_j - b_k) = 0, and p(y | x, theta) a softmax, as in a
-logistic regression: Ng and Jordan (2002), On discriminative vs. generative classifiers.
+Blocks are independent, so weights are concatenated and offsets added. The boundary between two
+classes is the hyperplane (w_j - w_k) . x + (b_j - b_k) = 0, and p(y | x, theta) is a softmax, as in
+a logistic regression: Ng and Jordan (2002), On discriminative vs. generative classifiers.
 """
 
 from collections.abc import Sequence
@@ -25,9 +25,8 @@ from bayesnb.numerics.views import EVERY, Dense
 
 @dataclass(frozen=True, eq=False)
 class Form:
-    """Weights `(c, k)` and offsets `(c,)`, and their sds.
-
-    A class that is impossible has an offset of -inf alone.
+    """Weights `(c, k)` and offsets `(c,)`, with sds; impossible classes have offset -inf, weights
+    0.
     """
 
     w: Array
@@ -36,18 +35,17 @@ class Form:
     b_sd: Array
 
     def ordered(self, order: Array) -> Self:
-        """Linear form with the features in another order."""
+        """The linear form with features in another order."""
         return replace(self, w=self.w[:, order], w_sd=self.w_sd[:, order])
 
 
 def form_of(density: Any, posterior: Any, power: Exponents, against: int | None = None) -> Form:
-    """Weights and offsets of all classes.
+    """Weights and offsets of all classes, or their differences from the class at index `against`.
 
-    `against` is the place of a class from which they are differences. Exponents of words are those
-    of rows without any, see `numbers_of`.
+    Exponents of words are those of rows without words, see `numbers_of`.
     """
     live = density.live
-    # among the possible classes
+    # index among the possible classes
     place = None if against is None else int(live[:against].sum())
     scores = []
     variances = []
@@ -74,14 +72,14 @@ def form_of(density: Any, posterior: Any, power: Exponents, against: int | None 
 
 
 def _parts(block: Any, power: Power) -> list[tuple[Any, float]]:
-    """What has one exponent: the block, or each feature of it."""
+    """The parts with one exponent: the block, or each of its features."""
     if np.ndim(power) == 0:
         return [(block, float(power))]
     return [(block.only(j), w) for j, w in enumerate(np.asarray(power).tolist())]
 
 
 def _side_by_side(parts: Sequence[Linear]) -> tuple[Array, Array]:
-    """Weights of all parts, and the sum of their offsets."""
+    """Concatenate the weights of all parts, and add their offsets."""
     weights, offsets = zip(*parts, strict=True)
     return np.concatenate(weights, axis=1), np.sum(offsets, axis=0)
 
@@ -89,10 +87,9 @@ def _side_by_side(parts: Sequence[Linear]) -> tuple[Array, Array]:
 def numbers_of(
     x: Cells, sizes: Sequence[int] | None, power: Power | LengthPower
 ) -> Array | sparse.csr_array:
-    """Numbers that weights multiply.
+    """The design matrix of a block: its cells, or one-hot codes of levels, 0 if unknown.
 
-    The cells of a block, or one-hot codes of columns of levels, 0 if unknown. Counts of words whose
-    exponent falls with a row's length n are divided by 1 + n / n0.
+    Counts of words whose exponent falls with the length n of a row are divided by 1 + n / n0.
     """
     part = x.rows if isinstance(x, Dense) else x[EVERY]
     if isinstance(power, LengthPower):

@@ -1,11 +1,9 @@
-"""Draws of theta from a belief about everything, and what rows are under each.
+"""Draws of all parameters theta, and p(y | x, theta) of rows under each draw.
 
-    theta ~ belief      p(y | x, theta) and log p(x, y | theta) of every draw and row
-
-The draws are exact and independent. A seed draws the same theta whatever rows are looked at, and
-however many: each block has a separate generator, and how many draws are made at once depends on
-the model alone. Parameters of all levels that no learnt row had are drawn as their sum; rows that
-hold such a level have it split off (`opened`).
+The draws are exact and independent. A seed gives the same theta for any rows: each block has its
+own generator, and the number of draws made at once depends only on the model. Parameters of all
+combinations of levels that did not occur in training are drawn as one sum; rows with such a
+combination split it off (`opened`).
 """
 
 import warnings
@@ -36,26 +34,23 @@ from bayesnb.model.product import (
 )
 from bayesnb.numerics.threads import blocks
 
-PARAMETERS_AT_ONCE = 1 << 20  # parameters that are drawn at once: 8 MiB
-SCORES_AT_ONCE = 1 << 21  # log p(x, y | theta) that are held at once: 16 MiB
-PROBABILITIES_AT_ONCE = 1 << 24  # p(y | x, theta) that are held at once: 128 MiB
-MAX_DRAWS_TIMES_CLASSES = (
-    1 << 11
-)  # draws times classes that are scored in one pass through the rows
-MAX_BYTES = 2 << 30  # of a result: more is refused before it is made
-# draws where nothing else works: a standard error of a probability is 0.0035 at most
+PARAMETERS_AT_ONCE = 1 << 20  # parameters drawn at once: 8 MiB
+SCORES_AT_ONCE = 1 << 21  # log p(x, y | theta) held at once: 16 MiB
+PROBABILITIES_AT_ONCE = 1 << 24  # p(y | x, theta) held at once: 128 MiB
+MAX_DRAWS_TIMES_CLASSES = 1 << 11  # scored in one pass over the rows
+MAX_BYTES = 2 << 30  # of a result: larger ones are refused before they are computed
+# draws where nothing else works: the standard error of a probability is 0.0035 at most
 FALLBACK_DRAWS = 20_000
 HEAVY = (
-    "no transform holds the log-odds (extreme numbers, levels so new to a class, or counts of very "
-    "few words)"
+    "the log-odds have too heavy tails for exact methods (extreme numbers, levels nearly new to a "
+    "class, or counts of very few words)"
 )
 
 
 @dataclass(frozen=True, eq=False)
 class Theta:
-    """Draws of all parameters: class probabilities, `(s, c)`, and a density for each block.
-
-    A density has s * c classes.
+    """Draws of all parameters: class probabilities, `(s, c)`, and a density with s * c classes for
+    each block.
     """
 
     class_probs: LevelDensity
@@ -64,9 +59,9 @@ class Theta:
     def opened(
         self, beliefs: Sequence[Belief], cells: Sequence[Cells], rng: np.random.Generator
     ) -> Self:
-        """Split off the parameters of levels that only these rows hold.
+        """Split off the parameters of combinations of levels that occur only in these rows.
 
-        Nothing that was drawn changes.
+        The draws themselves do not change.
         """
         parts = zip(beliefs, self.blocks, cells, strict=True)
         return replace(
@@ -81,9 +76,9 @@ class Theta:
     def log_joint(
         self, cells: Sequence[Cells], power: Exponents = 1.0, n_jobs: int | None = None
     ) -> Array:
-        """log p(x, y | theta), `(r, f) per block -> (r, s, c)`; features count by their exponents.
+        """log p(x, y | theta) with exponents on features, `(r, f) per block -> (r, s, c)`.
 
-        Never NaN: a number that left the range of floats on the way makes a row impossible.
+        Never NaN: overflow makes a row impossible.
         """
         with np.errstate(invalid="ignore", over="ignore"):
             joint = self._flat.log_joint(cells, power, n_jobs)
@@ -99,16 +94,15 @@ class Theta:
     def by_rows(
         self, cells: Sequence[Cells], power: Exponents = 1.0, n_jobs: int | None = None
     ) -> Iterator[tuple[slice, Array]]:
-        """Yield rows, not too many at once, and their log p(x, y | theta), `(r, s, c)`."""
+        """Yield blocks of rows and their log p(x, y | theta), `(r, s, c)`."""
         draws, classes = self.shape
         for rows in blocks(cells[0].shape[0], max(SCORES_AT_ONCE // (draws * classes), 1)):
             yield rows, self.log_joint([x[rows] for x in cells], power, n_jobs)
 
     def proba(self, joint: Array, n_jobs: int | None = None) -> Array:
-        """p(y | x, theta) in place of log p(x, y | theta), `(r, s, c)`.
+        """Replace log p(x, y | theta) by p(y | x, theta), `(r, s, c)`.
 
-        Where a draw makes a row impossible under all classes, x says nothing, and the probabilities
-        are p(y | theta).
+        If a row is impossible under all classes in a draw, the probabilities are p(y | theta).
         """
         nowhere = np.isneginf(joint.max(axis=-1))
         if nowhere.any():
@@ -118,10 +112,7 @@ class Theta:
 
 
 def draw_theta(product: Product, draws: int, rng: Rng = None) -> Iterator[tuple[slice, Theta]]:
-    """Draw from a belief, yielding a slice of the draws at a time.
-
-    `rng` is used before this returns, not later.
-    """
+    """Draw from a belief, and yield slices of the draws; `rng` is only used before this returns."""
     seeds = np.random.default_rng(rng).integers(1 << 63, size=1 + len(product.blocks))
     return _draws(product, draws, [np.random.default_rng(seed) for seed in seeds])
 
@@ -131,7 +122,7 @@ def _draws(
 ) -> Iterator[tuple[slice, Theta]]:
     for part in blocks(draws, at_once(product.blocks)):
         size = part.stop - part.start
-        with np.errstate(all="ignore"):  # of a variance or a rate that leaves the range of floats
+        with np.errstate(all="ignore"):  # variances or rates may overflow
             pairs = zip(product.blocks, rngs[1:], strict=True)
             densities = tuple(belief.repeated(size).sample(rng) for belief, rng in pairs)
             theta = Theta(product.classes.sample(rngs[0], size), densities)
@@ -139,20 +130,19 @@ def _draws(
 
 
 def spawn_generator(rng: np.random.Generator, number: int = 1) -> np.random.Generator:
-    """Return a generator seeded by the state of this one, which does not change.
-
-    Not all generators can spawn.
+    """Return a generator seeded by the state of another, which does not change; not all can
+    spawn.
     """
     return np.random.default_rng([int(deepcopy(rng).integers(1 << 63)), number])
 
 
 def repeat_classes(classes: int, draws: int) -> Array:
-    """Places of the classes, once for each draw."""
+    """Indices of the classes, repeated for each draw."""
     return np.tile(np.arange(classes), draws)
 
 
 def at_once(beliefs: Sequence[Belief]) -> int:
-    """Number of draws of all classes' parameters that are made and scored together."""
+    """Number of draws that are made and scored together."""
     return max(
         min(PARAMETERS_AT_ONCE // max(map(count_parameters, beliefs)), MAX_DRAWS_TIMES_CLASSES)
         // len(beliefs[0]),
@@ -166,10 +156,10 @@ def count_parameters(belief: Belief) -> int:
 
 
 class Additions(NamedTuple):
-    """What is added to log p(x, y | theta): constants of rows, and what steps of exponents make.
+    """Terms added to log p(x, y | theta): constants by row, and the effect of drawn exponents.
 
-    Scores of rows change by `by_exponent`, `(r, c, g)`, with each exponent that is not known, and
-    `steps`, `(s, g)`, are how far those of each draw are from the ones found.
+    `by_exponent`, `(r, c, g)`, are derivatives of scores in uncertain exponents; `steps`, `(s, g)`,
+    are the deviations of drawn exponents from their estimates.
     """
 
     shift: Array  # `(r, c)`
@@ -180,12 +170,11 @@ class Additions(NamedTuple):
     def draw(
         cls, scores: Scores, draws: int, rng: np.random.Generator, seen_by: int | None = None
     ) -> Self:
-        """Draw the exponents of rows that are not evidence about them, or that a class has seen.
+        """Draw exponents, for fixed rows or given that a class has seen the row.
 
-        Exponents that speak for that class c are likelier then. With B_k = A_k - A_c and
-        z ~ Normal(0, S), S the covariance of exponents, the score of class k gains
-        B_k z - B_k S B_k / 2 against that of c: its expectation stays, as that of exp(U) does under
-        `Scores`.
+        Exponents that favour that class c are then more probable. With B_k = A_k - A_c and z ~
+        Normal(0, S), S the covariance of exponents, the score of class k relative to c changes by
+        B_k z - B_k S B_k / 2, which keeps the expectation of exp(U), as in `Scores`.
         """
         shift, by_exponent = scores.shift, scores.by_exponent
         if scores.covariance is None:
@@ -198,18 +187,16 @@ class Additions(NamedTuple):
         return cls(shift, by_exponent, steps)
 
     def of(self, rows: slice, draws: slice) -> Array:
-        """For some rows and draws, `(r, s, c)`."""
+        """The terms of some rows and draws, `(r, s, c)`."""
         by_exponent = self.by_exponent[rows]
         changes = np.einsum("rcf,sf->rsc", by_exponent, self.steps[draws], optimize=True)
         return self.shift[rows, None] + changes
 
 
 def draw_proba(scores: Scores, draws: int, rng: Rng = None, n_jobs: int | None = None) -> Array:
-    """p(y | x, theta), theta and unknown exponents drawn from what is believed of them.
+    """p(y | x, theta) with drawn theta and uncertain exponents, `-> (s, r, c)`.
 
-    Shapes: `-> (s, r, c)`.
-
-    A class of probability 0 keeps it, whatever its features say.
+    A class with prior probability 0 keeps it.
     """
     out = np.zeros((draws, len(scores), len(scores.belief.live)))
     live = scores.belief.live
@@ -235,10 +222,10 @@ def _draw_proba(
 
 
 class DrawnWarning(UserWarning):
-    """Intervals or entropies of certain rows were drawn, as their distribution has no closed form.
+    """Intervals or entropies of some rows were drawn, as their distribution has no closed form.
 
-    The numbers are those of a fixed number of draws with a fixed seed, so they can be repeated. The
-    message says how large their error is.
+    The number of draws and the seed are fixed, so results are reproducible. The message gives the
+    standard error.
 
     See Also
     --------
@@ -248,14 +235,14 @@ class DrawnWarning(UserWarning):
 
 
 def draw_fallback(scores: Scores) -> Array:
-    """Draws of p(y | x, theta) for rows without closed form, `(s, r, c)`, by the same seed."""
+    """Draws of p(y | x, theta) for rows without closed form, `(s, r, c)`, with a fixed seed."""
     return draw_proba(scores, FALLBACK_DRAWS, rng=0)
 
 
 def warn_drawn(rows: int, draws: int, error: float, reason: str = HEAVY) -> None:
-    """Warn that rows were drawn, why, and with which largest standard error of the results."""
+    """Warn that rows were drawn, with the reason and the largest standard error."""
     warnings.warn(
-        f"{reason}: so the probabilities of {rows} rows were drawn ({draws} draws each): the "
+        f"{reason}: so the probabilities of {rows} rows were drawn ({draws} draws each); the "
         f"largest standard error is {error:.1g}.",
         DrawnWarning,
         skip_file_prefixes=(str(Path(__file__).parent.parent),),
@@ -266,7 +253,7 @@ def quantile_error(draws: Array, levels: Any) -> float:
     """Largest standard error of quantiles of draws, `(s, ...)`.
 
     The share of draws below a quantile is binomial. The error is half the distance between the
-    quantiles at levels a standard error of that share below and above, which needs no density.
+    quantiles one standard error of that share below and above, which needs no density.
     """
     levels = np.asarray(levels, float)
     off = np.sqrt(levels * (1 - levels) / len(draws))
@@ -280,7 +267,7 @@ def mean_error(draws: Array) -> float:
 
 
 def refuse_large(what: str, size: float, advice: str) -> None:
-    """Raise before a result takes more than MAX_BYTES."""
+    """Raise if a result would take more than MAX_BYTES."""
     if size > MAX_BYTES:
         raise ValueError(
             f"{what} would take {size / 2**30:.1f} GiB, more than {MAX_BYTES / 2**30:g}. {advice}"
@@ -290,16 +277,13 @@ def refuse_large(what: str, size: float, advice: str) -> None:
 def draw_by_rows(
     scores: Scores, observers: Sequence[Observer] | None, draws: int, rng: Rng
 ) -> Iterator[tuple[slice, Array, Array]]:
-    """Yield rows, the means of their probabilities, `(r, c)`, and draws of them, `(s, r, c)`.
-
-    There are not too many rows at once.
-    """
+    """Yield blocks of rows, means of their probabilities, `(r, c)`, and draws, `(s, r, c)`."""
     rng = np.random.default_rng(rng)
     live = scores.belief.live
     possible = scores.of(live)
     share = scores.share
     step = 1 if observers else max(PROBABILITIES_AT_ONCE // (draws * scores.classes), 1)
-    seed = int(rng.integers(1 << 62))  # the same theta for all rows, as none of them has been seen
+    seed = int(rng.integers(1 << 62))  # the same theta for all rows, as none is evidence
     for rows in blocks(len(scores), step):
         if observers:
             times = rng.multinomial(draws, share[rows.start])[live]
@@ -314,10 +298,11 @@ def draw_by_rows(
 def draw_once_seen(
     scores: Scores, observers: Sequence[Observer], times: Array, rng: np.random.Generator
 ) -> Array:
-    """Draw p(y | x, theta) of one row, `times[c]` times given that class c saw it, `(s, 1, c)`.
+    """Draw p(y | x, theta) of one row, `times[c]` times given that class c has seen it, `(s, 1,
+    c)`.
 
-    Blocks are narrowed to the levels that the row holds, as no others need draws. Its features
-    count by exponents. Every class must be possible.
+    Blocks are restricted to the columns that the row has. Features count with their exponents.
+    Every class must be possible.
     """
     each = zip(scores.belief.blocks, scores.cells, observers, strict=True)
     beliefs, cells, narrow = zip(
@@ -337,7 +322,7 @@ def draw_once_seen(
 
 
 def observe_powered(rows: Rows, classes: int, power: Exponents) -> ProductStats:
-    """Stats of rows whose features count by their exponents, as in the scores."""
+    """Stats of rows with exponents on features, as in the scores."""
     if not isinstance(power, tuple):
         return observe(replace(rows, weight=np.full(len(rows.codes), power)), classes)
     stats = observe(rows, classes)

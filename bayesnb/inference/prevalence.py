@@ -1,16 +1,15 @@
-"""Shares of the classes among rows without labels, if nothing but these shares has changed.
+"""Class shares among unlabelled rows, if nothing but these shares has changed.
 
     log likelihood of shares = sum over rows of log sum over classes of p(class | row) share / q
 
-p(class | row) under the shares learnt, q. It is concave, and is maximised by expectation and
-maximisation: the shares are the mean of the probabilities under them. Saerens, Latinne and
-Decaestecker (2002), Adjusting the outputs of a classifier to new a priori probabilities.
+with p(class | row) under the learnt shares q. It is concave, and maximised by EM: the shares are
+the mean of the probabilities under them. Saerens, Latinne and Decaestecker (2002), Adjusting the
+outputs of a classifier to new a priori probabilities.
 
-An interval holds the shares of a class whose log likelihood is near enough to the largest: the
-profile likelihood, whose interval stays within [0, 1], and may end at 0 or 1. The other classes
-share what is left along the line on which they are most probable, to second order. Its slopes are
-those of the covariance of the shares, under a uniform prior, which keeps them inside; with shares =
-softmax(z), and R the `(r, c)` probabilities under them,
+Intervals are from the profile likelihood, so they stay within [0, 1], and may end at 0 or 1. The
+other classes share the rest along the line where they are most probable, to second order. Its
+slopes come from the covariance of the shares under a uniform prior, which keeps them inside; with
+shares = softmax(z), and R the `(r, c)` probabilities under them,
 
     precision of z = I + R'R - (n + c) shares shares'
 """
@@ -26,10 +25,10 @@ MAX_STEPS = 5_000
 
 
 def estimate_prevalence(proba: Array, learnt: Array, prob: float) -> Array:
-    """Estimate shares of classes and the ends of their intervals, `(3, c)`.
+    """Estimate class shares and the ends of their intervals, `(3, c)`.
 
-    By probabilities of the classes, `(r, c)`, under the shares learnt, `(c,)`. Those of labels that
-    are known are 0 and 1. A class that cannot be, of the share 0, stays so.
+    `proba`, `(r, c)`, are class probabilities under the learnt shares, `(c,)`; they are 0 and 1 for
+    known labels. A class with share 0 keeps it.
     """
     live = learnt > 0
     ratio = proba[:, live] / learnt[live]
@@ -40,15 +39,15 @@ def estimate_prevalence(proba: Array, learnt: Array, prob: float) -> Array:
 
 
 def _respond(ratio: Array, shares: Array) -> Array:
-    """Return the probabilities of the classes under some shares, `(r, c)`."""
+    """Return the class probabilities under other shares, `(r, c)`."""
     joint = ratio * shares
     return joint / joint.sum(axis=1, keepdims=True)
 
 
 def _find_shares(ratio: Array, start: Array, extra: float) -> Array:
-    """Return the most probable shares, as if there were so many extra rows of each class.
+    """Return the most probable shares, with `extra` pseudo-rows of each class.
 
-    Steps are extrapolated as in SQUAREM: Varadhan and Roland (2008).
+    EM steps are extrapolated as in SQUAREM: Varadhan and Roland (2008).
     """
     rows, classes = ratio.shape
     shares = start / start.sum()
@@ -94,7 +93,7 @@ def _find_intervals(ratio: Array, shares: Array, prob: float) -> Array:
 
 
 def _find_slopes(ratio: Array, start: Array) -> Array:
-    """Return how the other shares move with the share of each class, `(c, c)`."""
+    """Return the slopes of all shares in the share of each class, `(c, c)`."""
     rows, classes = ratio.shape
     shares = _find_shares(ratio, start, 1.0)
     response = _respond(ratio, shares)

@@ -1,21 +1,20 @@
-"""New rows from the posterior predictive, in tables like the one that was learnt from.
+"""New rows from the posterior predictive, in tables like the training table.
 
     class ~ Categorical(p)
     theta ~ posterior, given the class
     row | theta ~ p(x | theta, class)
 
-Each row has a separate theta, so rows are independent given the data: each is a draw of the row to
-come next. A multinomial block does not model the length of a text; that is a count with a Poisson
-rate for each class.
+Each row has its own theta, so rows are independent given the data: each is a draw of the next row.
+A multinomial block does not model the length of a text; lengths have a Poisson rate for each class.
 
-Of linked columns each child is drawn again, given the level of its parent in the row:
+In linked columns each child is drawn again, given the level of its parent in the row:
 
-    p(cell | level a of the parent) = p(cell) r(a, level of the cell) / constant
-    r the expected ratio of the link
+p(cell | level a of the parent) = p(cell) r(a, level of the cell) / constant r the expected ratio of
+the link
 
-Cells of the child's family are drawn until one is accepted, with the probability r / max r (von
-Neumann). So all that the family knows of the cells of a level stays as it is. Parents come before
-children, so that a whole forest is drawn in one pass over its links.
+Cells of the child are drawn from its family until one is accepted with probability r / max r
+(rejection sampling), so their distribution within a level does not change. Parents come before
+children, so one pass over the links draws a whole forest.
 """
 
 from collections.abc import Sequence
@@ -40,7 +39,7 @@ Generator = np.random.Generator
 
 
 def draw_codes(n: Any, y: Any, classes: Array, probability: Array, rng: Generator) -> Array:
-    """Return the places of n labels among the classes, given by `y` or drawn, `(r,)`."""
+    """Return the codes of n labels, given by `y` or drawn, `(r,)`."""
     if not isinstance(n, Integral) or n < 1:
         raise ValueError(f"n must be a whole number of rows, at least 1, got {n!r}.")
     if y is None:
@@ -54,20 +53,18 @@ def draw_codes(n: Any, y: Any, classes: Array, probability: Array, rng: Generato
         )
     if is_missing(labels).any():
         raise ValueError(
-            f"y: label {is_missing(labels).argmax()} is missing. To draw all labels: y=None."
+            f"y: label {is_missing(labels).argmax()} is missing. Use y=None to draw labels."
         )
     codes = encode(labels, classes)
     never = probability[codes] == 0
     if never.any():
         label = classes.tolist()[codes[never.argmax()]]
-        raise ValueError(
-            f"y: the label {label!r} has probability 0 in this model, so it has no rows."
-        )
+        raise ValueError(f"y: the label {label!r} has probability 0 in this model.")
     return codes
 
 
 def draw_table(schema: Schema, model: Model, codes: Array, length: Any, rng: Generator) -> Any:
-    """Draw a row for each class in `codes`; columns without a family are absent."""
+    """Draw one row for each class code; columns without a family are absent."""
     check_length(length, len(codes), schema.blocks)
     return fill_table(schema, draw_cells(schema, model, codes, length, rng))
 
@@ -75,7 +72,7 @@ def draw_table(schema: Schema, model: Model, codes: Array, length: Any, rng: Gen
 def draw_cells(
     schema: Schema, model: Model, codes: Array, length: Any, rng: Generator
 ) -> list[Cells]:
-    """Draw the cells of each block, packed as the learnt table's kind needs them."""
+    """Draw the cells of each block, in the form that the table template needs."""
     cells: list[Any] = []
     pack = schema.template.pack if schema.links is None else np.asarray
     for block, belief, seen in zip(
@@ -93,7 +90,7 @@ def draw_cells(
 
 
 def fill_table(schema: Schema, cells: Sequence[Cells]) -> Any:
-    """Fill a table of the kind that was learnt from."""
+    """Make a table of the same kind as the training table."""
     pairs = zip(schema.columns_alone.blocks, cells, strict=True)
     parts = [(block.places, x, () if block.family.listed else block.levels) for block, x in pairs]
     return schema.template.fill(schema.columns, parts)
@@ -109,7 +106,7 @@ def stack_rows(parts: Sequence[Cells]) -> Cells:
 def _draw(
     block: Block, belief: Belief, codes: Array, lengths: Array | None, pack: Any, rng: Generator
 ) -> Cells:
-    """Draw one block's cells, `(r,) -> (r, f)`, class by class, some parameters at a time."""
+    """Draw the cells of a block, `(r,) -> (r, f)`, class by class, some parameters at a time."""
     step = max(PARAMETERS_AT_ONCE // count_parameters(belief), 1)
     order = []
     drawn = []
@@ -119,7 +116,7 @@ def _draw(
         for part in blocks(len(members), step):
             rows = members[part]
             total = () if lengths is None else (lengths[rows, None],)
-            with np.errstate(over="ignore"):  # a concentration of 0 is the limit of small ones
+            with np.errstate(over="ignore"):  # concentrations may be 0
                 cells = posterior.sample(rng, len(rows)).sample(rng, *total)
             order.append(rows)
             drawn.append(pack(block.write(cells.reshape(len(rows), -1), rng)))
@@ -128,12 +125,9 @@ def _draw(
 
 
 def _lengths(length: Any, words: Array, rows: Array, codes: Array, rng: Generator) -> Array:
-    """Number of words of each row, `(r,)`.
+    """Number of words of each row, `(r,)`, by default drawn by `Poisson()` fitted to the lengths.
 
-    By default drawn as `Poisson()` would from the words and rows of each class.
-
-    Words and rows count by their weights, and stay in step when stats are added, taken away or
-    scaled.
+    Words and rows both count with their weights, also when stats are added, subtracted or scaled.
     """
     if length is not None:
         return np.broadcast_to(np.asarray(length).astype(np.int64), codes.shape)
@@ -143,7 +137,7 @@ def _lengths(length: Any, words: Array, rows: Array, codes: Array, rng: Generato
 
 
 def check_length(length: Any, rows: int, blocks: Sequence[Block]) -> None:
-    """Raise for lengths that rows of this kind cannot have."""
+    """Raise for invalid lengths."""
     if length is None:
         return
     if not any(block.family.words for block in blocks):
@@ -161,14 +155,14 @@ def check_length(length: Any, rows: int, blocks: Sequence[Block]) -> None:
 
 # Linked columns
 
-MAX_ROUNDS = 1_000  # after which cells are taken as they come: ratios are never so extreme
-FEW, MANY = 1 << 6, 1 << 12  # cells that are drawn in a round, of few rows several for each
+MAX_ROUNDS = 1_000  # then cells are accepted anyway: ratios are never so extreme
+FEW, MANY = 1 << 6, 1 << 12  # bounds on the cells drawn per round
 
 
 def relink(schema: Schema, model: Model, codes: Array, cells: list[Any], rng: Generator) -> None:
     """Draw the children of a forest again, into the cells of their blocks, `(r, f)`.
 
-    Links beyond the forest draw nothing.
+    Links outside the forest are ignored.
     """
     links: Any = schema.links
     columns = schema.columns_alone.blocks
@@ -186,7 +180,7 @@ def relink(schema: Schema, model: Model, codes: Array, cells: list[Any], rng: Ge
             if level < 0:
                 continue
             rows = np.flatnonzero((codes == c) & (seen == level))
-            # the last is that of a cell of which the link knows nothing
+            # the last is for cells whose level the link does not know
             chance = np.append(table[c, level], 1.0)
             chance /= chance.max()
             belief = model.posterior.blocks[b][c]

@@ -1,14 +1,14 @@
-"""One SELECT that computes class probabilities, in standard SQL but for one word.
+"""One SELECT that computes class probabilities, in standard SQL except for MATERIALIZED.
 
     cells     codes of levels, by comparisons, and numbers as they are
-    scores    log p(class) + sum of exponents times log p(cell | class): of a level a number by
-              CASE, of a number the logarithm of Student's t, or of the negative binomial
+    scores    log p(class) + sum of exponents times log p(cell | class): for levels a number by
+              CASE, for numbers the log density of Student's t, or of the negative binomial
     peaks     the largest score
     weights   exp(score - largest score), which does not overflow
 
-Probabilities are weights divided by their sum. Numbers have all digits of a float, and an exponent:
-without one some databases read decimals. MATERIALIZED keeps SQLite from copying the expression of a
-column to each place that reads it, which takes time and memory in proportion to classes**4.
+Probabilities are weights divided by their sum. Numbers have all digits of a float, and an exponent,
+as some databases would otherwise read decimals. MATERIALIZED keeps SQLite from copying the
+expression of a column wherever it is used, which takes time and memory proportional to classes**4.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
@@ -29,9 +29,9 @@ from bayesnb.model.missing import MissingCells
 from bayesnb.model.powers import of_blocks
 from bayesnb.model.schema import Block, Schema
 
-MAX_NUMBERS = 200_000  # of all levels and classes
-MAX_TERMS = 100  # of a sum without parentheses: SQLite and DuckDB nest 1,000 operations at most
-# of an argument of the gamma function, from which on Stirling's series has twelve digits
+MAX_NUMBERS = 200_000  # levels times classes
+MAX_TERMS = 100  # of a sum without parentheses: SQLite and DuckDB nest at most 1,000 operations
+# added to the argument of the gamma function, so that Stirling's series has twelve digits
 SHIFT = 10
 STIRLING = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680)
 STEPS = ("cells", "scores", "peaks", "weights")
@@ -40,21 +40,21 @@ LEVEL_TYPES = (str, bool, int, float, np.bool_, np.integer, np.floating)
 
 @dataclass(eq=False)
 class Cells:
-    """The table's columns, and those of the first step: what each is called, by its expression."""
+    """The columns of the table, and names of the expressions in the first step."""
 
     columns: Sequence[Hashable]
     names: dict[str, str] = field(default_factory=dict)
 
     def name(self, expression: str) -> str:
-        """Return the name of an expression, which is written once."""
+        """Return the name of an expression; each is written once."""
         return self.names.setdefault(expression, f"x{len(self.names) + 1}")
 
 
 def write_select(fitted: Fitted, table: str, key: Sequence[str]) -> str:
-    """Return a SELECT of the class probabilities of a table's rows, beside its key columns.
+    """Return a SELECT of the key columns and class probabilities of the rows of a table.
 
-    Columns of the user are read in the first step alone, and named in the answer: between them no
-    name of theirs can be mistaken for one of a step.
+    The user's columns are read only in the first step, and named only in the result, so their names
+    cannot clash with those of the steps.
     """
     refuse_blocks(fitted.schema)
     answers = [f"p_{label}" for label in fitted.classes.tolist()]
@@ -84,7 +84,7 @@ def write_select(fitted: Fitted, table: str, key: Sequence[str]) -> str:
 
 
 def write_scores(fitted: Fitted, live: Sequence[int], cells: Cells) -> list[str]:
-    """Return the score of each class that is possible, as a sum."""
+    """Return the score of each possible class, as a sum."""
     reader = fitted.model.posterior
     blocks = fitted.schema.blocks
     powers = of_blocks(fitted.exponents, len(blocks))
@@ -98,40 +98,40 @@ def write_scores(fitted: Fitted, live: Sequence[int], cells: Cells) -> list[str]
 
 
 def refuse_blocks(schema: Schema) -> None:
-    """Raise for blocks that no such SELECT can have."""
+    """Raise for blocks that SQL cannot express."""
     for block in schema.blocks:
         family = block.family
         reason = ""
         if family.words:
-            reason = "words are counted in no cell: count them in columns, with Poisson()"
+            reason = "blocks of words are not supported: use one column per count, with Poisson()"
         elif family.multivariate and not family.has_levels:
-            reason = "a covariance needs a matrix: fit with dependence='pairs', or without it"
+            reason = "a covariance needs matrices: fit with dependence='pairs', or without it"
         elif type(family) not in WRITERS:
             reason = f"there is no formula for {type(family).__name__}"
         elif family.unseen == "error":
-            reason = "a SELECT cannot raise unseen='error': take 'ignore' or 'reserve'"
+            reason = "a SELECT cannot raise unseen='error': use 'ignore' or 'reserve'"
         if reason:
             raise ValueError(f"to_sql: {list_names(block.names, 4, repr)}: {reason}.")
 
 
 def refuse_same_names(names: Sequence[str]) -> None:
-    """Raise where two columns of the answer have one name."""
+    """Raise if two columns of the result have the same name."""
     for place, name in enumerate(names):
         if name in names[:place]:
-            raise ValueError(f"to_sql: two columns of the answer are {name!r}: rename the key.")
+            raise ValueError(f"to_sql: two columns of the result are {name!r}: rename the key.")
 
 
 # Levels
 
 
 def write_levels(block: Block, belief: Any, power: Any, cells: Cells) -> Iterator[list[str]]:
-    """Yield what each level of a column adds to the score of each class, column by column."""
+    """Yield contributions of levels to the score of each class, column by column."""
     codes = [cells.name(write_code(block, j)) for j in range(len(block.names))]
     yield from write_tables(codes, block.sizes or [2] * len(codes), belief, power)
 
 
 def write_flags(block: Block, belief: Any, power: Any, cells: Cells) -> Iterator[list[str]]:
-    """Yield what it adds that a cell is missing, or is not."""
+    """Yield contributions of flags of missing cells to the score of each class."""
     family: Any = block.family
     codes = []
     for place in family.places:
@@ -141,7 +141,7 @@ def write_flags(block: Block, belief: Any, power: Any, cells: Cells) -> Iterator
 
 
 def write_links(block: Block, belief: Any, power: Any, cells: Cells) -> Iterator[list[str]]:
-    """Yield what each link adds to the score of each class."""
+    """Yield contributions of links to the score of each class."""
     family: Any = block.family
     codes = []
     for u, v in family.ends:
@@ -152,7 +152,7 @@ def write_links(block: Block, belief: Any, power: Any, cells: Cells) -> Iterator
 
 
 def write_combinations(block: Block, belief: Any, power: Any, cells: Cells) -> Iterator[list[str]]:
-    """Yield what the combination of several columns' levels adds to the score of each class."""
+    """Yield the contribution of a combination of levels to the score of each class."""
     sizes = block.sizes
     refuse_long(prod(size + 1 for size in sizes) * len(belief))
     code = "0"
@@ -164,7 +164,7 @@ def write_combinations(block: Block, belief: Any, power: Any, cells: Cells) -> I
 
 
 def write_code(block: Block, j: int) -> str:
-    """Return the expression of a column's level: -1 where it is missing, or not known."""
+    """Return an expression for the code of a level, -1 if missing or unknown."""
     family = block.family
     name = quote_name(block.names[j])
     number = write_double(name)
@@ -188,7 +188,7 @@ def write_code(block: Block, j: int) -> str:
 def write_tables(
     codes: Sequence[str], sizes: Sequence[int], belief: Any, power: Any
 ) -> Iterator[list[str]]:
-    """Yield what each level adds to the score of each class, by the name of the column's code."""
+    """Yield contributions of levels to the score of each class, looked up by code."""
     size = max(sizes)
     refuse_long(size * len(sizes) * len(belief))
     probes = np.minimum(np.arange(size)[:, None], np.array(sizes) - 1)
@@ -198,13 +198,13 @@ def write_tables(
 
 
 def write_lookup(code: str, numbers: Array) -> str:
-    """Return the number of a code, 0 of any other."""
+    """Return a lookup of numbers by code, 0 for other codes."""
     lines = " ".join(f"WHEN {k} THEN {write_number(x)}" for k, x in enumerate(numbers))
     return f"CASE {code} {lines} ELSE 0e0 END"
 
 
 def refuse_long(numbers: int) -> None:
-    """Raise for tables of too many numbers."""
+    """Raise for too many numbers."""
     if numbers > MAX_NUMBERS:
         raise ValueError(
             f"to_sql: {numbers:,} numbers of levels and classes are too many for a SELECT. Fit "
@@ -218,8 +218,8 @@ def refuse_long(numbers: int) -> None:
 def write_student(block: Block, belief: Any, power: Any, cells: Cells) -> Iterator[list[str]]:
     """Yield the log density of Student's t in each class, times the exponent.
 
-    It is a constant - (df + 1) / 2 log(1 + z**2), z the distance from the center in units of the
-    scale times sqrt(df). The square of a number above 1e8 adds nothing to 1, and may overflow.
+    It is a constant - (df + 1) / 2 log(1 + z**2), with z the distance from the centre in units of
+    the scale times sqrt(df). For z above 1e8 the 1 is negligible, and the square may overflow.
     """
     student = belief.predictive()
     free, center, unit = student.args
@@ -237,15 +237,16 @@ def write_student(block: Block, belief: Any, power: Any, cells: Cells) -> Iterat
 
 
 def write_counts(block: Block, belief: Any, power: Any, cells: Cells) -> Iterator[list[str]]:
-    """Yield the log probability of a negative binomial in each class, up to a number for all.
+    """Yield the log probability of a negative binomial in each class, up to a term shared by all.
 
-    That is log G(x + a) - log G(a) - a log(1 + 1 / b) - x log(1 + b), G the gamma function, a the
-    shape and b the rate. With A = a + 10 Stirling's series makes of the first two, less x log m,
+    It is log G(x + a) - log G(a) - a log(1 + 1 / b) - x log(1 + b), with G the gamma function, a
+    the shape and b the rate. With A = a + 10 and Stirling's series, the first two terms minus x log
+    m are
 
         (A - 1/2) log(1 + x / A) + x (log((x + A) / m) - 1) + series(x + A) - series(A)
         - log(product of x + a + k) + log(product of a + k)       k from 0 to 9
 
-    where no large numbers are subtracted, if m is about the mean: it is the same for all classes.
+    where no large numbers are subtracted if m is about the mean; m is the same for all classes.
     """
     table = np.broadcast_arrays(belief.shape, belief.rate, power)
     for j, name in enumerate(block.names):
@@ -271,7 +272,7 @@ def write_counts(block: Block, belief: Any, power: Any, cells: Cells) -> Iterato
 
 
 def write_log1p(u: str) -> str:
-    """Return log(1 + u) of u >= 0 without the rounding of 1 + u, which the quotient makes good."""
+    """Return log(1 + u) for u >= 0; the quotient corrects the rounding of 1 + u."""
     return f"CASE WHEN 1 + {u} > 1 THEN ln(1 + {u}) * {u} / ((1 + {u}) - 1) ELSE {u} END"
 
 
@@ -295,22 +296,22 @@ WRITERS: dict[type[Family], Callable[..., Iterator[list[str]]]] = {
 }
 
 
-# Words of the language
+# SQL syntax
 
 
 def select(columns: Sequence[str], source: str, indent: str = "") -> str:
-    """Return a SELECT, a column a line."""
+    """Return a SELECT, with one column per line."""
     lines = f",\n{indent}  ".join(columns)
     return f"{indent}SELECT\n{indent}  {lines}\n{indent}FROM {source}".removeprefix(indent)
 
 
 def alias(expressions: Iterable[str], names: Iterable[str]) -> list[str]:
-    """Return expressions with the names that they are given."""
+    """Return expressions with aliases."""
     return [f"{each} AS {name}" for each, name in zip(expressions, names, strict=True)]
 
 
 def write_sum(terms: Sequence[str]) -> str:
-    """Return a sum, in parentheses part by part where it is long."""
+    """Return a sum, split by parentheses if it is long."""
     if len(terms) <= MAX_TERMS:
         return "\n    + ".join(terms)
     starts = range(0, len(terms), MAX_TERMS)
@@ -318,12 +319,12 @@ def write_sum(terms: Sequence[str]) -> str:
 
 
 def write_double(name: str) -> str:
-    """Return a column as a number of double precision."""
+    """Return a column cast to double precision."""
     return f"CAST({name} AS DOUBLE PRECISION)"
 
 
 def write_number(x: Any) -> str:
-    """Return a number with all of its digits, which no database takes for a decimal."""
+    """Return a number with all digits and an exponent, so that no database reads a decimal."""
     value = float(x)
     if not np.isfinite(value):
         raise ValueError(
@@ -339,11 +340,11 @@ def write_level(level: Any) -> str:
     """Return a level as a literal."""
     if not isinstance(level, LEVEL_TYPES):
         raise ValueError(
-            f"to_sql: the level {level!r} is a {type(level).__name__}: make text of that column."
+            f"to_sql: the level {level!r} is a {type(level).__name__}: convert the column to text."
         )
     if isinstance(level, str):
         if "\0" in level:
-            raise ValueError(f"to_sql: the level {level!r} has a zero byte, which SQL cannot say.")
+            raise ValueError(f"to_sql: the level {level!r} has a zero byte, which SQL lacks.")
         return "'" + level.replace("'", "''") + "'"
     if isinstance(level, float | np.floating):
         return write_number(level)
@@ -351,15 +352,15 @@ def write_level(level: Any) -> str:
 
 
 def quote_name(name: Any) -> str:
-    """Return a name of a column or a table as an identifier."""
+    """Return the name of a column or table as a quoted identifier."""
     text = str(name)
     if not text or "\0" in text:
-        raise ValueError(f"to_sql: {text!r} can be no name in SQL.")
+        raise ValueError(f"to_sql: {text!r} is not a valid name in SQL.")
     return '"' + text.replace('"', '""') + '"'
 
 
 def write_largest(names: Sequence[str]) -> str:
-    """Return the largest of some columns."""
+    """Return an expression for the largest of some columns."""
     if len(names) == 1:
         return names[0]
     lines = []

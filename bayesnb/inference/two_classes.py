@@ -4,12 +4,12 @@
     t = (m + 1/2) 2 pi / width
 
 Gil-Pelaez (1951), Note on the inversion theorem, summed as in Davies (1973), Numerical inversion of
-a characteristic function: the error of the sum is at most the probability that L is further than
-`width` from x, which Chernoff's bound makes as small as one likes. A row that is itself evidence
-has the mixture of two such transforms.
+a characteristic function: the error of the sum is at most the probability that L is farther than
+`width` from x, which is made small by Chernoff's bound. An observed row has a mixture of two such
+transforms.
 
-The window of a row is as narrow as its distribution allows, so that some 20 places are enough of
-one that is nearly normal, whatever its standard deviation.
+The window of a row is as narrow as its distribution allows, so about 20 points are enough for a
+nearly normal one, whatever its standard deviation.
 """
 
 from collections.abc import Callable
@@ -22,17 +22,17 @@ from bayesnb.inference.class_scores import Scores, exponent_log_moment
 from bayesnb.numerics.threads import blocks
 
 TAIL_PROBABILITY = 1e-12  # probability of leaving a window, and so the error of the sum
-# size at which a transform is cut off, beside its place m in the sum, whose terms are phi / m
+# size, relative to the index m, at which a transform is cut off: terms of the sum are phi / m
 TERM_TOLERANCE = 1e-9
-# widths are rounded up to powers of this factor, so that rows share their places
+# widths are rounded up to powers of this factor, so that rows share their points
 WIDTH_FACTOR = 2.0**0.25
-# the same of histograms: a transform of all their bins takes longer than the rows that share it
+# the same for histograms: their transforms take longer, so more rows share one
 HISTOGRAM_WIDTH_FACTOR = 4.0
-FIRST_PLACES = 20  # enough of a normal variable in its window
-DOUBLINGS = 14  # of places, up to 163,840: a row that needs more is drawn
-NUMBERS_AT_ONCE = 1 << 18  # rows times places
-# A mean is taken from the density in a window up to this width, which costs places**2, so up to so
-# many of them: it takes a quarter of the time of a transform of its own.
+FIRST_PLACES = 20  # enough for a normal variable in its window
+DOUBLINGS = 14  # of points, up to 163,840: a row that needs more is drawn
+NUMBERS_AT_ONCE = 1 << 18  # rows times points
+# Means come from the density if the window is at most so wide and has at most so many points, as
+# the work is points**2: this takes a quarter of the time of another transform.
 MAX_DENSITY_WIDTH = 80.0
 MAX_DENSITY = 256
 
@@ -42,8 +42,8 @@ def invert(
 ) -> tuple[Array, Array]:
     """Exact quantiles of U_1 - U_0 of each row, near a guess, `(q, r)`, and means, `(r,)`.
 
-    Quantiles are NaN where the transform does not die out within so many places. Means of the
-    probability are of rows that are fixed, and NaN where the window is too narrow or too wide.
+    Quantiles are NaN if the transform does not decay within the allowed points. Means of the
+    probability are for fixed rows, and NaN if the window is too wide or has too many points.
     """
     lower, upper = log_odds_window(scores, np.sqrt(cumulants[1]), observed)
     factor = HISTOGRAM_WIDTH_FACTOR if scores.belief.has_atoms else WIDTH_FACTOR
@@ -73,9 +73,9 @@ def invert(
 
 
 def _count_places(scores: Scores, step: float, observed: bool) -> Array:
-    """Number of places (m + 1/2) step up to one where a row's transform is small, `(r,)`.
+    """Number of points (m + 1/2) step until the transform of a row is small, `(r,)`; 0 if never.
 
-    0 where none is: of some that double, as on the way there a transform may swing.
+    Only doubling numbers are tried, as a transform may oscillate.
     """
     tried = FIRST_PLACES << np.arange(DOUBLINGS)
     logs = log_transform(scores, 1j * (tried - 0.5) * step, observed).real
@@ -84,12 +84,11 @@ def _count_places(scores: Scores, step: float, observed: bool) -> Array:
 
 
 def log_transform(scores: Scores, s: Array, observed: bool) -> Array:
-    """log E exp(s L) as the logs of terms to be added: s is imaginary, or real with both signs.
+    """Logs of the terms of E exp(s L), `(n,) -> (1 or 2, r, n)`, for imaginary s, or real s of both
+    signs.
 
-    Shapes: `(n,) -> (1 or 2, r, n)`. Real s are those below 0, and in the same order those above.
-
-    Of a row that is itself evidence there are two terms, as either class may have seen it, in units
-    of the row's probability.
+    Real s are negative ones, then their absolute values in the same order. An observed row has two
+    terms, as either class may have seen it, in units of the probability of the row.
     """
     transform = scores.transform(np.concatenate([s, 1 + s]) if observed else s)
     variance = scores.exponent_variance[:, -1]
@@ -115,7 +114,7 @@ def log_transform(scores: Scores, s: Array, observed: bool) -> Array:
 
 
 def log_odds_window(scores: Scores, spread: Array, observed: bool) -> tuple[Array, Array]:
-    """Ends beyond which log-odds of a standard deviation are with TAIL_PROBABILITY at most."""
+    """Bounds that log-odds exceed with probability at most TAIL_PROBABILITY, given their sd."""
 
     def log_moment(s: Array) -> Array:
         return np.logaddexp.reduce(log_transform(scores, s, observed), axis=0)
@@ -124,19 +123,17 @@ def log_odds_window(scores: Scores, spread: Array, observed: bool) -> tuple[Arra
 
 
 def chernoff(log_moment: Callable[[Array], Array], spread: Array) -> tuple[Array, Array]:
-    """Bounds that variables pass with a probability of TAIL_PROBABILITY at most.
+    """Bounds that variables exceed with probability at most TAIL_PROBABILITY.
 
-    (log E exp(s X) - log TAIL_PROBABILITY) / s, for any s > 0.
-
-    Chernoff (1952), A measure of asymptotic efficiency. `log_moment` gives log E exp(s X) at real
-    s, `(n,) -> (..., n)`, of variables with standard deviations `spread`, `(...)`. The best s of a
-    normal one is tried, with neighbours in half octaves: a factor of root 2 beside the best s makes
-    a normal variable's window 6 % wider. Smaller ones follow as long as no moment exists, as heavy
-    tails have moments of a small order only.
+    They are (log E exp(s X) - log TAIL_PROBABILITY) / s, for any s > 0: Chernoff (1952), A measure
+    of asymptotic efficiency. `log_moment` gives log E exp(s X) at real s, `(n,) -> (..., n)`, for
+    variables with standard deviations `spread`, `(...)`. The best s for a normal variable is tried,
+    with neighbours in half octaves: being off by a factor of root 2 makes a normal variable's
+    window 6 % wider. Smaller s follow if no moment exists, as with heavy tails.
     """
     reach = -np.log(TAIL_PROBABILITY)
-    best = np.sqrt(2 * reach) / np.maximum(spread, 1e-4)  # of a normal variable
-    # whole powers of root 2, so that a row's window is the same whatever rows come with it
+    best = np.sqrt(2 * reach) / np.maximum(spread, 1e-4)  # for a normal variable
+    # powers of root 2, so that the window of a row does not depend on other rows
     first, last = np.log2([best.min() / 2, best.max() * 2])
     s = 2.0 ** (np.arange(np.floor(2 * first), 2 * last + 1) / 2)
     ends = np.full((2, *spread.shape), np.inf)
@@ -151,9 +148,9 @@ def chernoff(log_moment: Callable[[Array], Array], spread: Array) -> tuple[Array
 
 
 def too_heavy() -> ValueError:
-    """Error for a row whose log-odds have tails that no method here can hold."""
+    """Error for a row whose log-odds have too heavy tails for all methods here."""
     return ValueError(
-        "the distribution of a row's log-odds cannot be computed, so wide is it: a level that is "
-        "new to a class has almost no smoothing, or a number is extreme. Use more smoothing, "
+        "the distribution of the log-odds of a row is too wide to compute: a level that is new to "
+        "a class has almost no smoothing, or a number is extreme. Use more smoothing, "
         "rows='observed' or method='draws'."
     )
