@@ -184,7 +184,7 @@ def test_columns_that_are_most_likely_no_features_are_named(capsys: pytest.Captu
     fit(write("t.csv", "\n".join(["row;name;day;age;y", *rows])))
     err = capsys.readouterr().err
     assert err.count("warning") == 4
-    assert "column 'row' goes up by one from row to row" in err
+    assert "column 'row' increases by one in each row" in err
     assert "column 'name' has a different value in each of its 40 rows" in err
     assert "column 'day' holds dates, read as 28 levels" in err
     assert "because 1 of its 40 cells is not a number; the first is 'no,ne'" in err
@@ -204,7 +204,7 @@ def test_a_decimal_comma_is_read_where_the_command_says_so(capsys: pytest.Captur
     assert main(["predict", "model.bnb", "t.csv"]) == 1
     error = capsys.readouterr().err
     assert "row 0, column 'a': '0,5' is not a number." in error
-    assert "if it has a decimal comma, say that the decimal mark is ','" in error
+    assert "if it has a decimal comma, set the decimal mark to ','" in error
 
 
 def test_predictions_and_their_intervals_are_those_of_python() -> None:

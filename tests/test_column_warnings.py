@@ -26,7 +26,7 @@ DAYS = range(1, ROWS + 1)
 # cells, what is observed, the remedy, and what its code makes of the first cell where it makes
 # numbers
 SUSPECT: dict[str, tuple[list[Any], str, str, float | None]] = {
-    "row": (list(DAYS), "goes up by one from row to row", "Drop it", None),
+    "row": (list(DAYS), "increases by one in each row", "Drop it", None),
     "shuffled": (RNG.permutation(50)[:ROWS].tolist(), "a different whole number", "Drop it", None),
     "customer_id": (RNG.choice(10**6, ROWS).tolist(), "holds identifiers", "Drop it", None),
     "zip": ([10115 + 70 * (i % 25) for i in DAYS], "holds codes", "Declare it categorical", None),

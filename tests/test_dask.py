@@ -258,7 +258,7 @@ def misfits() -> dict[str, tuple[tuple[Any, ...], str]]:
         "a bag": ((db.from_sequence([1]), Y), "only arrays and dataframes"),
         "a bag of labels": ((X, db.from_sequence([1])), "y is a Bag"),
         "a lazy number": ((X, Y, da.ones(ROWS).sum()), "give an array or a series"),
-        "lazy labels": ((NUMBERS, chunk(Y, 90)), r"y is a lazy collection .*y\.compute\(\)"),
+        "lazy labels": ((NUMBERS, chunk(Y, 90)), r"y is a lazy Dask collection.*y\.compute\(\)"),
     }
 
 
@@ -281,7 +281,7 @@ IN_MEMORY = {
 @pytest.mark.parametrize("ask", IN_MEMORY.values(), ids=IN_MEMORY)
 def test_whatever_else_needs_rows_in_memory_says_so(ask: Any) -> None:
     model = GaussianNB().fit(NUMBERS, Y)
-    with pytest.raises(TypeError, match=r"X is a lazy collection of Dask.*X\.compute\(\)"):
+    with pytest.raises(TypeError, match=r"X is a lazy Dask collection.*X\.compute\(\)"):
         ask(model, chunk(NUMBERS, (100, 4)))
 
 

@@ -385,7 +385,7 @@ FAULTS = [
     ("a,b,label\n1,x,p\n", "good.parquet: column 'b' holds numbers, and in bad.csv text"),
     (LONG + "1,q\n", "bad.csv, row 5000: it has 2 fields, but the header has 3"),
     (LONG + '1,"2,q\n', r'bad.csv, row 5000: .* a quote \("\) is not closed'),
-    (LONG + '1,2,"q\n1,2,q\n', r'bad.csv: in the last row a quote \("\) opens and is not'),
+    (LONG + '1,2,"q\n1,2,q\n', r'bad.csv: a quote \("\) is opened and never'),
     (LONG + "1,\udcff,q\n", "bad.csv, row 5000: .* not UTF-8"),
     (LONG + "1,2,\n", "bad.csv: column 'label'.* first at row 5000"),
     (LONG + "1,007,p\n", "bad.csv, row 5000, column 'b': '007' is not a number.*kinds="),

@@ -213,7 +213,7 @@ NIW = NormalInverseWishart
         (lambda: model(True, NIW([0] * 3, 1, [4, 5, 6], 1)).fit(X, Y), "the same for every class"),
         (lambda: model(estimate="mle").fit(X[FEW], Y[FEW]).predict(X), "estimate"),
         (lambda: fit_with(np.inf), "infinite"),
-        (lambda: fit_with(1e200), "beyond what a float holds"),
+        (lambda: fit_with(1e200), "squared deviations would overflow"),
         (lambda: mcmc.build(model(True), X, Y, hierarchical=True), "one covariance matrix"),
     ],
 )

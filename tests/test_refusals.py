@@ -145,7 +145,7 @@ TABLE_REFUSALS = [
         pd.DataFrame({"when": DAYS}),
         "holds dates or times .*days since a date.*; or drop",
     ),
-    (NaiveBayes(), pd.DataFrame({"when": DAYS - DAYS[0]}), "the seconds that something took"),
+    (NaiveBayes(), pd.DataFrame({"when": DAYS - DAYS[0]}), "a duration in seconds"),
     (NaiveBayes(), pl.DataFrame({"when": DAYS.time}), "hours since midnight"),
     (NaiveBayes("gaussian"), pd.DataFrame({"when": DAYS.tz_localize("UTC")}), "days since a date"),
     (NaiveBayes(), DAYS.to_numpy()[:, None], "days since a date.*month"),

@@ -266,14 +266,14 @@ def test_what_is_no_fitted_model_or_has_no_place_is_refused(tmp_path: Path) -> N
     assert not list(tmp_path.iterdir())
     with pytest.raises(FileNotFoundError):
         load(tmp_path / "a.bnb")
-    with pytest.raises(ValueError, match="no zip archive"):
+    with pytest.raises(ValueError, match="not a zip archive"):
         load("/dev/zero")
     (tmp_path / "a.csv").write_text("a,b\n1,2\n")
-    with pytest.raises(ValueError, match=r"a.csv' is not .*: it is no zip archive"):
+    with pytest.raises(ValueError, match=r"a.csv' is not .*: it is not a zip archive"):
         load(tmp_path / "a.csv")
     with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
         archive.writestr("a.csv", "a,b")
-    with pytest.raises(ValueError, match=r"there is no model\.json in it"):
+    with pytest.raises(ValueError, match=r"it contains no model\.json"):
         load(tmp_path / "a.zip")
 
 
@@ -390,7 +390,7 @@ def test_another_format_says_so(whole: bytes, tmp_path: Path) -> None:
     newer = document | {"version": document["version"] + 1, "written_by": "bayesnb 7.1"}
     (tmp_path / "newer.bnb").write_bytes(with_json(whole, newer))
     with pytest.raises(
-        ValueError, match=r"newer.bnb' is of format .* written by bayesnb 7.1; .* Install"
+        ValueError, match=r"newer.bnb' has format .* written by bayesnb 7.1; .* Install"
     ):
         load(tmp_path / "newer.bnb")
     for version in (1, "2", [2], None, True):

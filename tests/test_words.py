@@ -270,7 +270,7 @@ TF_IDF = TfidfVectorizer().fit_transform(RAW)
         ),
         (
             lambda: fit(pl.DataFrame({"a": [["x"], ["y", None]]}), [0, 1]),
-            "a word is missing .*row 1",
+            "words are missing .*row 1",
         ),
         (lambda: fit(pd.DataFrame({"a": [["x"], "raw text"]}), [0, 1]), "row 1 holds 'raw text'"),
         (lambda: fit(["some text", "more"], [0, 1]), "Split each into its words.*CountVectorizer"),

@@ -1,6 +1,6 @@
-"""Any table, seen one way: columns with names, as numbers or as values.
+"""Tables of all kinds with one interface: named columns, as numbers or as values.
 
-The only room that knows dataframes.
+Only this room knows dataframes.
 """
 
 from bayesnb.data.columns import Lists, is_lazy, is_missing, refuse_lazy

@@ -1,9 +1,8 @@
 """The cells of a block as its family reads them: levels as codes, words as counts, numbers.
 
-Levels of a column come from two parts of a table, or are integers that are codes; those that are
-not known are warned of. Numbers are not searched for bad ones beforehand: a bad one makes NaN of
-what comes of it, and only then is it looked for, and raises one error that says what, how many,
-where, and what to do.
+Levels of two parts of a table are united; integers may be codes themselves; unknown levels give a
+warning. Numbers are not checked beforehand: an invalid one turns results into NaN, and only then is
+searched for, with one error that says what, how many, where, and what to do.
 """
 
 import warnings
@@ -36,9 +35,9 @@ from bayesnb.numerics.views import (
 
 Names = Sequence[Hashable]
 Levels = Sequence[Any]  # a tuple, or a range: see `compact`
-MAX_CODES = 1 << 16  # that all have a place, whether they occur or not
-MAX_EMPTY = 16  # places for each code that occurs, beyond so many
-# integers that a column's table of codes may span, and more for each level
+MAX_CODES = 1 << 16  # all codes up to here have a place, whether they occur or not
+MAX_EMPTY = 16  # beyond, at most so many places per code that occurs
+# span of integers in the lookup table of a column, and extra span per level
 MIN_SPAN, SPAN_OF_LEVEL = 1 << 12, 1 << 7
 MAX_INTEGER = np.iinfo(np.int64).max
 NEVER_LEARNT = "They were never learnt, so they cannot be forgotten."
@@ -50,7 +49,7 @@ Unseen = dict[Hashable, dict[Any, int]]
 
 
 def compact(values: Sequence[Any]) -> Sequence[Any]:
-    """Return values as a range, to save memory, if they are consecutive integers; else a tuple."""
+    """Return values as a tuple, or as a range, to save memory, if they are consecutive integers."""
     if isinstance(values, range) and values.step == 1:
         return values
     if len(values) and all(type(value) is int for value in values):
@@ -61,17 +60,17 @@ def compact(values: Sequence[Any]) -> Sequence[Any]:
 
 
 def is_prefix(levels: Levels, first: Levels) -> bool:
-    """Return whether the first of the levels are those of `first`."""
+    """Return whether levels begin with those of `first`."""
     return tuple(levels[: len(first)]) == tuple(first)
 
 
 def extended(known: Levels, more: Levels) -> Levels:
-    """Return the known levels, and after them those of `more` that are not known."""
+    """Return the known levels, followed by unknown ones of `more`."""
     return compact(tuple(dict.fromkeys((*known, *more))))
 
 
 def united_levels(name: Hashable, a: Levels, b: Levels) -> Levels:
-    """Return the levels of two parts, sorted, unless those of one begin like those of the other."""
+    """Return the levels of two parts, sorted unless those of one begin with those of the other."""
     longer, shorter = (a, b) if len(a) >= len(b) else (b, a)
     if is_prefix(longer, shorter):
         return longer
@@ -84,10 +83,10 @@ def united_levels(name: Hashable, a: Levels, b: Levels) -> Levels:
 def codes_up_to(name: Hashable, known: Levels, values: Levels, least: int) -> Levels:
     """Return 0, 1, ... up to the largest code; plain levels if no value is a whole number.
 
-    Where codes go beyond `MAX_CODES`, and few of those up to the largest occur, the levels are
-    those that occur and those below `least`: a table of all would be mostly empty.
+    If codes exceed `MAX_CODES`, and few of those up to the largest occur, the levels are those that
+    occur and those below `least`, as a table of all would be mostly empty.
     """
-    # the ends of a range say all that is asked here, at each batch, of perhaps 60,000 members
+    # the ends of a range suffice, and it may have 60,000 members in each batch
     old = (*known[:1], *known[-1:]) if isinstance(known, range) else known
     levels = (*old, *sorted(set(values) - set(old)))
     lowest = min(levels)
@@ -115,9 +114,8 @@ def codes_up_to(name: Hashable, known: Levels, values: Levels, least: int) -> Le
 def places_among(
     levels: Sequence[Levels], larger: Sequence[Levels], sizes: Sequence[int], reserve: bool
 ) -> Array:
-    """Return where columns' levels stand among larger sets of them, end to end.
-
-    The reserved level is the last.
+    """Return the places of levels of columns in larger sets of levels, end to end, reserved ones
+    last.
     """
     start = 0
     places: list[int] = []
@@ -128,19 +126,19 @@ def places_among(
             at = {level: start + place for place, level in enumerate(many)}
             places += [at[level] for level in few]
         start += size
-        if reserve or not few:  # a column without levels takes one place
+        if reserve or not few:  # a column without levels has one place
             places.append(start - 1)
     return np.array(places)
 
 
-# Levels that are not known
+# Unknown levels
 
 
 class UnseenLevelWarning(UserWarning):
-    """Cells hold levels or words that training never saw; they are left out for all classes.
+    """Cells hold levels or words not seen in training; they are left out for all classes.
 
-    One warning names all columns, levels and counts. ``Categorical(unseen="error")`` makes it an
-    error, and ``unseen="reserve"`` counts new levels as one more level.
+    One warning names all columns, levels and counts. With ``Categorical(unseen="error")`` it is an
+    error, and ``unseen="reserve"`` treats new levels as one extra level.
 
     Attributes
     ----------
@@ -149,7 +147,7 @@ class UnseenLevelWarning(UserWarning):
 
     See Also
     --------
-    Categorical : What happens to new levels is its ``unseen``.
+    Categorical : Its parameter ``unseen`` says what happens to new levels.
     """
 
     unseen: Unseen
@@ -166,9 +164,9 @@ def unseen_message(unseen: Unseen) -> str:
 
 
 def warn(unseen: Unseen) -> None:
-    """Warn once of all levels that were not seen, if there are any, at the caller's line."""
+    """Warn once of all unseen levels, at the caller's line, if there are any."""
     if unseen:
-        message = f"{unseen_message(unseen)} These cells are left out, for all classes alike."
+        message = f"{unseen_message(unseen)} These cells are left out for all classes."
         warning = UnseenLevelWarning(message)
         warning.unseen = unseen
         warnings.warn(warning, skip_file_prefixes=(HERE,))
@@ -176,7 +174,7 @@ def warn(unseen: Unseen) -> None:
 
 @contextmanager
 def gathering_unseen(unseen: Unseen) -> Iterator[None]:
-    """Add levels that were not seen to those of batches before; other warnings are shown."""
+    """Collect warnings of unseen levels over batches; show other warnings."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UnseenLevelWarning)
         yield
@@ -194,10 +192,7 @@ def gathering_unseen(unseen: Unseen) -> Iterator[None]:
 def encode_levels(
     table: Table, places: Places, levels: Sequence[Levels], unknown: Array, whole: Lookup | None
 ) -> Coded:
-    """Return columns of levels as codes, made of whatever integers stand for their values.
-
-    `whole` is how to look up integers, where the levels are such; see `integer_lookup`.
-    """
+    """Return columns of levels as codes; `whole` looks up integer levels, see `integer_lookup`."""
     integers = None if whole is None else table.integers(places)
     if whole is not None and integers is not None:
         return Coded(integers, whole)
@@ -211,9 +206,9 @@ def encode_levels(
 
 
 def integer_lookup(levels: Sequence[Levels], unknown: Array) -> Lookup | None:
-    """Return how to look up integers among levels that are numbers.
+    """Return a lookup table for levels that are numbers.
 
-    None if there are others, or they lie too far apart: those of a file may be beyond every float.
+    None if some are not, or if they are too far apart: levels in a file may exceed every float.
     """
     least = []
     tables: list[Array | range] = []
@@ -228,7 +223,7 @@ def integer_lookup(levels: Sequence[Levels], unknown: Array) -> Lookup | None:
         if isinstance(known, range):
             tables.append(range(span))
             continue
-        table = np.full(span, -2, np.int64)  # which is no level
+        table = np.full(span, -2, np.int64)  # not a level
         for code, level in enumerate(known):
             if float(level).is_integer():
                 table[int(level) - start] = code
@@ -237,9 +232,8 @@ def integer_lookup(levels: Sequence[Levels], unknown: Array) -> Lookup | None:
 
 
 def count_words(lists: Lists, levels: Levels, unknown: int, size: int) -> WordCounts:
-    """Count each of `size` levels among each row's words; others count as `unknown`, or not at all.
-
-    No dense table is made.
+    """Count levels among the words of each row, as CSR; other words count as `unknown`, or not at
+    all.
     """
     code_of = {level: code for code, level in enumerate(levels)}
     codes = np.array([code_of.get(word, unknown) for word in lists.words], np.int32)[lists.codes]
@@ -253,9 +247,8 @@ def count_words(lists: Lists, levels: Levels, unknown: int, size: int) -> WordCo
 
 
 def sample_word_lists(drawn: Array, levels: Levels, rng: Any) -> Array:
-    """Return counts of levels as lists of them in a random order, `(r, k) -> (r, 1)`.
-
-    Without nameless ones.
+    """Convert counts of words to lists in random order, `(r, k) -> (r, 1)`, without unnamed
+    words.
     """
     words = np.fromiter(levels, object, len(levels))
     lists = np.empty((len(drawn), 1), object)
@@ -268,10 +261,9 @@ def sample_word_lists(drawn: Array, levels: Levels, rng: Any) -> Array:
 
 
 def read_numbers(family: Family, names: Names, x: Any, n_jobs: int | None) -> Cells:
-    """Return an `(r, f)` array, view or CSR as the family reads it, all cells within its support.
+    """Return an `(r, f)` array, view or CSR as the family reads it, with cells in its support.
 
-    Where a cell outside makes NaN of all that comes of it, it is left to that to show it: see
-    `check`.
+    If invalid cells turn results into NaN, they are found later: see `check`.
     """
     cells = as_cells(family, x)
     if not (family.shows_invalid or are_within(family.support, cells, family.missing, n_jobs)):
@@ -280,15 +272,15 @@ def read_numbers(family: Family, names: Names, x: Any, n_jobs: int | None) -> Ce
 
 
 def as_cells(family: Family, x: Any) -> Cells:
-    """Return numbers so that the family can read them: CSR as a view, if it takes none."""
+    """Return numbers in a form that the family can read: CSR as a dense view if it needs arrays."""
     is_read = not sparse.issparse(x) or (family.reads_sparse and family.support.has_zero)
     return x if is_read else Dense(x)
 
 
 def are_within(support: Support, x: Any, missing: bool, n_jobs: int | None) -> bool:
-    """Return whether all cells are within a support, or missing where they may be, in one pass.
+    """Return whether all cells are in a support, or missing if allowed, in one pass.
 
-    The cells that CSR does not store are.
+    Only stored cells of CSR are checked.
     """
     x, parts = (x.data, pieces(x.nnz, 1)) if sparse.issparse(x) else (x, pieces_of(x))
 
@@ -301,7 +293,7 @@ def are_within(support: Support, x: Any, missing: bool, n_jobs: int | None) -> b
 def check(family: Family, names: Names, cells: Cells) -> None:
     """Raise if any cell of an `(r, f)` array, view or CSR is outside the family's support.
 
-    Asked only when something shows that one is, as NaN does.
+    Called only when NaN shows that there is one.
     """
     x = cells.numbers if isinstance(cells, Flags) else cells
     faults = family.support.faults
@@ -326,7 +318,7 @@ def check(family: Family, names: Names, cells: Cells) -> None:
 
 
 def refuse_extremes(names: Names, x: Any, suspects: Array) -> None:
-    """Raise if squared deviations leave the range of floats in one of the `suspects`."""
+    """Raise if squared deviations overflow in one of the `suspects`."""
     for feature in suspects:
         numbers = column(x, feature)
         with np.errstate(over="ignore", invalid="ignore"):
@@ -335,6 +327,6 @@ def refuse_extremes(names: Names, x: Any, suspects: Array) -> None:
             spread = most - least or 1.0
         if spread > 1e150 or spread < 1e-150 or abs(least) > 1e150:
             raise ValueError(
-                f"column {names[feature]!r} runs from {least:g} to {most:g}: the squares of its "
-                "deviations are beyond what a float holds. Rescale it."
+                f"column {names[feature]!r} ranges from {least:g} to {most:g}: squared deviations "
+                "would overflow. Rescale it."
             )

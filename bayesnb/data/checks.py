@@ -1,11 +1,10 @@
-"""Columns that most likely are not what they are read as.
+"""Checks for columns that are probably not what they are read as.
 
-They are identifiers, dates, free text, codes, or numbers written for people: money, percentages,
-marks between thousands, units. Numbers written for people stay text, as what 1.234 means is for the
-user to say.
+They are identifiers, dates, free text, codes, or formatted numbers: money, percentages, thousands
+separators, units. Formatted numbers stay text, as only the user knows what 1.234 means.
 
-The advice is in words that hold in Python and in the shell, with a line of pandas where that makes
-numbers of a column. Nothing is observed about a column whose family is declared.
+The advice applies in Python and in the shell, with a line of pandas that converts a column to
+numbers. Columns with a declared family are not checked.
 """
 
 import re
@@ -49,28 +48,30 @@ DAYS = "- pandas.Timestamp('1970-01-01', tz='UTC')) / pandas.Timedelta(days=1)"
 
 Array = np.ndarray
 Remedy = Literal["drop", "levels", "words", "dates", "numbers", "missing"]
-FEWEST = 10  # rows from which on a column can be recognised as one that identifies them
-LEVELS = 20  # distinct numbers that "auto" may take for levels by itself
-PHRASE = 4  # words of a text, on average, from which on it is more than a name
-SPARSEST = 1.5  # numbers between the ends of an identifier for each row: some may be left out
-MOST_INVALID = 0.1  # of a column's cells, for its numbers to be worth a warning
+FEWEST = 10  # rows needed to recognise a column as an identifier
+LEVELS = 20  # distinct numbers that "auto" may take as levels
+PHRASE = 4  # average words of a text that is more than a name
+SPARSEST = 1.5  # span of identifiers per row: some numbers may be skipped
+MOST_INVALID = 0.1  # share of cells that are not numbers, up to which a warning is useful
 
 
 class Suspicion(NamedTuple):
-    """What looks wrong about a column, as a sentence goes on after its name, and the remedy."""
+    """What looks wrong about a column, as the rest of a sentence that starts with its name, and the
+    remedy.
+    """
 
     problem: str
     remedy: Remedy = "drop"
-    result: str = ""  # what becomes of a cell, or which cell is missing
-    code: str = ""  # of pandas, which changes COLUMN
+    result: str = ""  # an example of the conversion, or a text that may mean a missing cell
+    code: str = ""  # pandas code that converts COLUMN
 
 
 class ColumnWarning(UserWarning):
-    """Columns look like identifiers, dates, free text, codes, or numbers written for people.
+    """Columns look like identifiers, dates, free text, codes, or formatted numbers.
 
-    The message says, for each of them, what looks wrong and what to do.
-    `NaiveBayes.fit` warns once of all such columns of a dataframe whose families are not declared.
-    To keep a column as it is, declare its family, as in `families={"id": "categorical"}`.
+    The message says, for each of them, what looks wrong and what to do. `NaiveBayes.fit` warns once
+    of all such columns of a dataframe whose families are not declared. To keep a column as it is,
+    declare its family, as in `families={"id": "categorical"}`.
 
     Attributes
     ----------
@@ -79,7 +80,7 @@ class ColumnWarning(UserWarning):
     See Also
     --------
     NaiveBayes : Its parameter `families` declares what a column is.
-    UnseenLevelWarning : The warning about levels that were not learnt.
+    UnseenLevelWarning : The warning about levels not seen in training.
 
     Examples
     --------
@@ -101,7 +102,7 @@ class ColumnWarning(UserWarning):
 
 
 def warn_of_columns(table: Table, places: Iterable[int]) -> None:
-    """Warn once, at the caller's line, of columns of a dataframe that look like something else."""
+    """Warn once, at the caller's line, of suspicious columns of a dataframe."""
     if not isinstance(table, FrameTable):
         return
     suspicions = {}
@@ -148,7 +149,7 @@ def check_text(distinct: DistinctValues) -> Suspicion | None:
 
 
 def check_dates(cells: Sequence[str]) -> Suspicion | None:
-    """Return that all cells are dates."""
+    """Detect dates."""
     problem = f"holds dates, read as {len(cells):,} levels"
     order = hint = ""
     if not all(map(DATE.fullmatch, cells)):
@@ -169,7 +170,7 @@ def check_dates(cells: Sequence[str]) -> Suspicion | None:
 
 
 def check_amounts(cells: Sequence[str]) -> Suspicion | None:
-    """Return that all cells are numbers written for people, or have a decimal comma."""
+    """Detect formatted numbers, or numbers with a decimal comma."""
     matches: list[Any] = list(takewhile(bool, map(CELL.fullmatch, cells)))
     what = describe_format(matches) if 1 < len(matches) == len(cells) else ""
     hint = ""
@@ -189,14 +190,13 @@ def check_amounts(cells: Sequence[str]) -> Suspicion | None:
 
 
 def describe_format(cells: Sequence[re.Match[str]]) -> str:
-    """Return what cells are, by what stands beside their numbers and in them.
-
-    Nothing for codes and plain numbers.
+    """Describe the format of numbers by their units and separators; "" for codes and plain
+    numbers.
     """
     signs = {(cell["before"] or cell["after"] or "").strip() for cell in cells} - {""}
     if signs:
         sign = signs.pop()
-        is_code = sign.isupper() and len(sign) != 3  # 34A and 147 B are seats and rooms
+        is_code = sign.isupper() and len(sign) != 3  # 34A and 147 B are seats or rooms
         return "" if signs or is_code else f"numbers with {sign!r}"
     marks = {cell["mark"] for cell in cells} - {None}
     if len(marks) != 1 or " " in marks:  # 110 001 may be a code
@@ -204,13 +204,13 @@ def describe_format(cells: Sequence[re.Match[str]]) -> str:
     mark = marks.pop()
     has_decimals = any(cell["mark"] is None and mark in cell[0] for cell in cells)
     groups = {cell[0].count(mark) for cell in cells}
-    is_code = len(groups) == 1 and max(groups) > 1  # as versions and addresses are
-    # 1,5 beside 1,234 has no thousands
-    return "" if has_decimals or is_code else "numbers with marks between thousands"
+    is_code = len(groups) == 1 and max(groups) > 1  # such as versions and addresses
+    # with 1,5 in the column, the mark in 1,234 does not separate thousands
+    return "" if has_decimals or is_code else "numbers with thousands separators"
 
 
 def conversion(decimal: str) -> str:
-    """Return the expression of pandas that makes numbers of cells with this decimal mark."""
+    """Return a pandas expression that converts cells with this decimal mark to numbers."""
     code = f"COLUMN.str.replace('{NEGATIVE}', '-', regex=True)"
     code += rf".str.replace(r'[^\d{decimal}-]', '', regex=True)"
     if decimal == ",":
@@ -219,12 +219,12 @@ def conversion(decimal: str) -> str:
 
 
 def check_numbers(cells: Sequence[str], times: Array) -> Suspicion | None:
-    """Return that cells are numbers, all of them or nearly all."""
+    """Detect numbers as text, in all or nearly all cells."""
     if not any(map(NUMBER.fullmatch, cells[:SAMPLE_ROWS])):
         return None
     like = np.array([NUMBER.fullmatch(cell) is not None for cell in cells])
     if like.all():
-        # digits may be codes that were made text on purpose
+        # digits may be codes stored as text on purpose
         if len(cells) <= FEWEST or all(map(str.isdigit, cells)):
             return None
         problem = f"holds numbers as text, such as {cells[0]!r}, read as levels"
@@ -242,7 +242,7 @@ def check_numbers(cells: Sequence[str], times: Array) -> Suspicion | None:
 
 
 def check_free_text(cells: Sequence[str], times: Array) -> Suspicion | None:
-    """Return that cells are free text, or identify the rows."""
+    """Detect free text and identifiers."""
     total = int(times.sum())
     levels = len(cells)
     if total < FEWEST or 2 * levels <= total:
@@ -255,21 +255,21 @@ def check_free_text(cells: Sequence[str], times: Array) -> Suspicion | None:
         return Suspicion(f"{problem}, so it most likely identifies them")
     if total < 2 * FEWEST:
         return None
-    problem = f"has {levels:,} levels in {total:,} rows, {(times == 1).sum():,} of them in one row"
-    return Suspicion(f"{problem} only, of which little can be learnt")
+    problem = f"has {levels:,} levels in {total:,} rows, {(times == 1).sum():,} of them only once"
+    return Suspicion(f"{problem}, so little can be learnt from it")
 
 
 # Numbers
 
 
 def check_integers(name: Hashable, x: Array) -> Suspicion | None:
-    """Return that whole numbers count the rows, or are identifiers or codes by their name."""
+    """Detect whole numbers that count the rows, or are identifiers or codes by their name."""
     if x.dtype.kind not in "iu" or len(x) < FEWEST:
         return None
     rows = len(x)
     span = int(x.max()) - int(x.min()) + 1
     if span == rows and (np.diff(x) == 1).all():
-        return Suspicion("goes up by one from row to row, as a row number does")
+        return Suspicion("increases by one in each row, like a row number")
     word = (WORD.findall(str(name)) or [""])[-1].lower()
     is_code = CODES.fullmatch(word)
     is_named = is_code or IDENTIFIERS.fullmatch(word)
@@ -278,12 +278,12 @@ def check_integers(name: Hashable, x: Array) -> Suspicion | None:
         return None
     distinct = len(np.unique(x))
     if is_dense and distinct == rows:
-        problem = "holds a different whole number in each row, with few left out"
-        return Suspicion(f"{problem}, as a row number does")
+        problem = "holds a different whole number in each row, with few gaps"
+        return Suspicion(f"{problem}, like a row number")
     if distinct <= LEVELS or not is_named:
         return None
     what = "codes" if is_code else "identifiers"
-    problem = f"holds {what}, to judge by its name, read as numbers: {distinct:,} different ones"
+    problem = f"holds {what}, judging by its name, read as numbers: {distinct:,} different ones"
     return Suspicion(problem, "levels" if is_code else "drop")
 
 
@@ -291,31 +291,24 @@ def check_integers(name: Hashable, x: Array) -> Suspicion | None:
 
 
 def describe_numeric_labels(labels: Array) -> str:
-    """Say that the distinct labels are many numbers, each of which is taken as a class.
-
-    Else nothing.
-    """
+    """Describe labels that are many different numbers; "" for other labels."""
     if labels.dtype.kind not in "iuf" or len(labels) <= LEVELS:
         return ""
     return (
-        f"The labels are numbers, {len(labels):,} different ones. Each is taken as a class of its "
-        "own, and that one is close to another does not count: to predict a number is a regression "
-        "problem."
+        f"The labels are {len(labels):,} different numbers. Each is treated as a separate class, "
+        "whatever its distance from others: predicting a number is a regression problem."
     )
 
 
 # Advice
 
-FILE_HINT = ". If all numbers of a file have one, say so when it is read: the decimal mark is ','"
+FILE_HINT = ". If the whole file uses it, set the decimal mark to ',' when reading it"
 KEEP = "Drop it, or declare it categorical to keep it"
-RANGES = (
-    "Make classes of ranges of the numbers, such as low and high, unless these are the codes of "
-    "classes."
-)
+RANGES = "Group the numbers into classes such as low and high, unless they are codes of classes."
 
 
 def advise(name: Hashable, suspicion: Suspicion, is_pandas: bool = True) -> str:
-    """Return what to do about a column, as sentences."""
+    """Return advice on a column, as sentences."""
     column = f"table[{name!r}]"
     code = f"{column} = {suspicion.code}".replace("COLUMN", column)
     match suspicion.remedy:
@@ -325,12 +318,12 @@ def advise(name: Hashable, suspicion: Suspicion, is_pandas: bool = True) -> str:
             return "Declare it categorical if these are codes, or drop it."
         case "words":
             words = f": {code}" if is_pandas else ""
-            return f"{KEEP}; a text that is to be read word by word is split first{words}."
+            return f"{KEEP}; to read the text word by word, split it first{words}."
     if not is_pandas:
         return f"{KEEP}; if it should be numbers, convert it first."
     if suspicion.remedy == "missing":
         return (
-            f"If that means that the cell is missing, list {suspicion.result} among the `missing` "
+            f"If that stands for a missing cell, list {suspicion.result} among the `missing` "
             f"texts, or with pandas: {code}."
         )
-    return f"{KEEP}; to make numbers of it with pandas, {suspicion.result}: {code}."
+    return f"{KEEP}; to convert it to numbers with pandas, {suspicion.result}: {code}."

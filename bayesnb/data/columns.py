@@ -1,13 +1,13 @@
-"""The values of one column: levels, numbers, or lists of words; what cells of text look like.
+"""The values of one column: levels, numbers, or lists of words; how cells of text are interpreted.
 
-A list, a tuple, or an array of one axis is a cell of words; a text is not, as nothing says where
-its words begin.
+A list, a tuple, or a one-dimensional array is a cell of words; a text is not, as it would first
+have to be split.
 
-Columns of files are of the kinds "integer", "number", "flag", "text", "words" (lists of texts) and
+Columns of files have the kinds "integer", "number", "flag", "text", "words" (lists of texts) and
 "empty". A column of text is one of numbers if every cell that is not missing looks like a number:
-3, -2.5, 1e-3, inf. Codes are none, and one of them makes the column text: whole numbers with a
-leading zero (007, 01234), of more than 18 digits, or of more than 5 with a plus sign,
-as telephone numbers have (+491234; +7 is a number). Flags are true and false.
+3, -2.5, 1e-3, inf. A code is not a number, and a single one makes the column text: whole numbers
+with a leading zero (007, 01234), with more than 18 digits, or with a plus sign and more than 5
+digits, like telephone numbers (+491234; +7 is a number). Flags are true and false.
 """
 
 from bisect import bisect_left
@@ -49,7 +49,7 @@ DTYPES = {
 }
 DECLARE = "Declare all of them as `classes`."
 KIND_OF_TYPE: dict[Callable[[Any], bool], str] = {
-    types.is_dictionary: "text",  # its values are levels, whatever they are
+    types.is_dictionary: "text",  # its values are levels of any type
     types.is_integer: "integer",
     types.is_floating: "number",
     types.is_decimal: "number",
@@ -58,10 +58,10 @@ KIND_OF_TYPE: dict[Callable[[Any], bool], str] = {
     types.is_duration: "",
     types.is_temporal: "text",
 }
-PARSED = ("integer", "number", "flag")  # a kind, or else what is after it: true is the number 1
-SAMPLE_ROWS = 64  # cells that mostly show whether a column is one of numbers
+PARSED = ("integer", "number", "flag")  # tried in this order: true is also the number 1
+SAMPLE_ROWS = 64  # cells that usually show whether a column holds numbers
 CODE = r"^[+-]?0[0-9xX]|^[+-]?[0-9]{19,}$|^\+[0-9]{6,}$"
-MAX_DIGITS = 15  # of whole numbers that floats tell apart
+MAX_DIGITS = 15  # of whole numbers that are exact floats
 LEAST_OF_DIGITS = np.array([0, 0, *10.0 ** np.arange(1, MAX_DIGITS)])  # whole numbers of 0, 1, ...
 
 
@@ -75,7 +75,7 @@ def is_missing(values: Array) -> Array:
 
 @dataclass(frozen=True)
 class DistinctValues:
-    """The values of a column, each once, and where they stand: -1 is a missing cell."""
+    """The distinct values of a column, and the code of each cell, -1 if missing."""
 
     values: tuple[Any, ...]
     codes: Array
@@ -115,7 +115,7 @@ def mixed_levels(name: Hashable, values: Any) -> ValueError:
 
 
 def species_of(value: Any) -> str:
-    """Return the species of a value: only values of one species may stand together in a column."""
+    """Return the species of a value; all values of a column must have the same."""
     if isinstance(value, bool | np.bool_):
         return "bool"
     if isinstance(value, Real):
@@ -126,9 +126,9 @@ def species_of(value: Any) -> str:
 def time_error(what: str, kind: str) -> ValueError:
     """Return an error that says what to do with dates, times and durations."""
     return ValueError(
-        f"{what} holds dates or times ({kind}). Make it a number, such as days since a date, hours "
-        "since midnight or the seconds that something took, or a level, such as the month; or "
-        "drop its column."
+        f"{what} holds dates or times ({kind}). Convert it to a number, such as days since a "
+        "date, hours since midnight or a duration in seconds, or to a level, such as the month; "
+        "or drop the column."
     )
 
 
@@ -140,7 +140,7 @@ def floats(name: Hashable, values: Array) -> Array:
     numbers = np.full(len(values), np.nan)
     for row in np.flatnonzero(~is_missing(values)):
         try:
-            if isinstance(values[row], str | bytes):  # whatever it looks like
+            if isinstance(values[row], str | bytes):  # even if it looks like a number
                 raise ValueError("it holds text")
             numbers[row] = float(values[row])
         except (TypeError, ValueError, ArithmeticError) as error:
@@ -168,9 +168,10 @@ def kind_of_objects(name: Hashable, values: Array) -> str:
 
 
 def plain_column(name: Hashable, column: Any) -> Any:
-    """Return a column of a dataframe as it lies: one of pandas with types of NumPy, else Arrow's.
+    """Return a column of a dataframe as a pandas series with a NumPy type, or as a chunked Arrow
+    array.
 
-    Those are chunked, of which wide integers are floats, and runs are unpacked.
+    In Arrow arrays 128-bit integers become floats, and run-end encoding is undone.
     """
     if isinstance(column, pd.Series):
         if not isinstance(column.array, OF_ARROW):
@@ -191,7 +192,9 @@ def plain_column(name: Hashable, column: Any) -> Any:
 
 
 class Lists(NamedTuple):
-    """The distinct words of all rows, the code of each word, end to end, and where rows end."""
+    """The distinct words of all rows, the codes of the words end to end, and the ends of the
+    rows.
+    """
 
     words: tuple[Any, ...]
     codes: Array
@@ -199,14 +202,14 @@ class Lists(NamedTuple):
 
 
 def lists_of_objects(name: Hashable, cells: Array) -> Lists:
-    """Return the words of cells that are lists; a ValueError where one is not."""
+    """Return the words of cells that are lists; raise ValueError if one is not."""
     for row, cell in enumerate(cells):
         if not isinstance(cell, LISTS):
             raise ValueError(
                 f"column {name!r} holds lists of words, but row {row} holds {cell!r:.60} "
-                f"({type(cell).__name__}). Split a text into its words, text.split(), or count "
-                "them with scikit-learn's CountVectorizer; drop the row of a text that is missing, "
-                "or use [] for one without words."
+                f"({type(cell).__name__}). Split text into words, text.split(), or count them with "
+                "scikit-learn's CountVectorizer; drop rows with missing text, or use [] for text "
+                "without words."
             )
     lengths = np.fromiter(map(len, cells), np.int64, len(cells))
     flat = np.fromiter(chain.from_iterable(cells), object, int(lengths.sum()))
@@ -216,8 +219,8 @@ def lists_of_objects(name: Hashable, cells: Array) -> Lists:
     if len(missing):
         row = np.searchsorted(ends, missing[0], "right") - 1
         raise ValueError(
-            f"column {name!r}: a word is missing (None, NaN), first at row {row} ({len(missing)} "
-            "such words). Leave such words out."
+            f"column {name!r}: {len(missing)} words are missing (None, NaN), first at row {row}. "
+            "Remove them."
         )
     return Lists(distinct.values, distinct.codes, ends)
 
@@ -231,28 +234,27 @@ def first_cell(cells: Iterable[Any]) -> Any:
 
 
 def begins_with_text(words: Iterable[Any]) -> bool:
-    """Return whether words are text, by the first of them."""
+    """Return whether the first word is text."""
     return isinstance(next(iter(words), ""), str)
 
 
 def words_of(name: Hashable, texts: bool) -> str:
-    """Return the kind of a column of lists of texts.
-
-    An error for other lists, which may be measurements.
+    """Return the kind of a column of lists of texts; raise for other lists, perhaps
+    measurements.
     """
     if texts:
         return "words"
     raise ValueError(
-        f"column {name!r} holds lists that are not of text, so no family can be inferred. If they "
-        f"are words, or codes of words, declare it multinomial; else split them into columns."
+        f"column {name!r} holds lists of something other than text, so no family can be inferred. "
+        f"If they are codes of words, declare it multinomial; otherwise split them into columns."
     )
 
 
-# What cells of text in a file are
+# Kinds of cells in a file
 
 
 def kind_of_type(dtype: Any) -> str:
-    """Return the kind of a column of this type; an empty text where no column may have it."""
+    """Return the kind of a column with this Arrow type, or "" if it is not supported."""
     for is_kind, kind in KIND_OF_TYPE.items():
         if is_kind(dtype):
             return kind
@@ -266,17 +268,17 @@ def kind_of_type(dtype: Any) -> str:
 
 
 def is_list(dtype: Any) -> bool:
-    """Return whether a type of Arrow is one of lists."""
+    """Return whether an Arrow type is a list."""
     return types.is_list(dtype) or types.is_large_list(dtype) or types.is_fixed_size_list(dtype)
 
 
 def is_text(dtype: Any) -> bool:
-    """Return whether a type of Arrow is one of text."""
+    """Return whether an Arrow type is text."""
     return types.is_string(dtype) or types.is_large_string(dtype) or types.is_string_view(dtype)
 
 
 def join_kinds(one: str, other: str) -> str:
-    """Return the kind that holds the cells of two kinds."""
+    """Return the kind that can hold cells of both kinds."""
     if one == other or other == "empty":
         return one
     if one == "empty":
@@ -285,21 +287,21 @@ def join_kinds(one: str, other: str) -> str:
 
 
 def are_contrary(one: str, other: str) -> bool:
-    """Return whether cells of two kinds, none of them empty, have nothing but text in common."""
+    """Return whether two kinds, neither of them empty, can only be joined as text."""
     return "empty" not in (one, other) and one != other and join_kinds(one, other) == "text"
 
 
 def infer(text: Any, decimal: str = ".") -> Any:
-    """Return a column of text as the numbers or flags that all its cells look like.
+    """Convert a column of text to numbers or flags if all its cells look like that.
 
-    Null cells are missing; a column of them alone has Arrow's type of nothing. An ArrowInvalid
-    error if the cells look like text.
+    Null cells are missing; a column of only nulls has Arrow's null type. Raises ArrowInvalid if the
+    cells look like text.
     """
     if text.null_count == len(text):
         return pa.nulls(len(text))
     values = parse_cells(text, "integer", decimal)
     if types.is_boolean(values.type):
-        is_code = compute.min(compute.binary_length(text)).as_py() == 1  # 1 and 0 are no flags
+        is_code = compute.min(compute.binary_length(text)).as_py() == 1  # 1 and 0 are not flags
     else:
         is_code = has_codes(text, values)
     if is_code:
@@ -308,13 +310,13 @@ def infer(text: Any, decimal: str = ".") -> Any:
 
 
 def has_codes(text: Any, values: Any) -> bool:
-    """Return whether one of the cells of a column, which are the numbers `values`, is a code."""
+    """Return whether a cell of a column, parsed as the numbers `values`, is a code."""
     numbers = values.to_numpy()
     whole = np.flatnonzero(numbers == np.floor(numbers))
     numbers = numbers[whole]
     size = np.abs(numbers)
-    # A whole number of n digits is at least 10**(n - 1): where it is less, something else stands
-    # before it or behind it. That finds the few cells in question ten times as fast as a pattern.
+    # A whole number with n digits is at least 10**(n - 1); if it is smaller, the cell has other
+    # characters. This finds the few suspects ten times as fast as a regular expression.
     digits = compute.binary_length(text).to_numpy()[whole] - (numbers < 0)
     least = LEAST_OF_DIGITS[np.minimum(digits, MAX_DIGITS).astype(int)]
     suspects = text.take(whole[(size < least) | (digits > MAX_DIGITS)])
@@ -322,18 +324,19 @@ def has_codes(text: Any, values: Any) -> bool:
 
 
 def parse_cells(text: Any, kind: str, decimal: str) -> Any:
-    """Return cells of text as an array of a kind, or of the next one as which all can be read.
+    """Convert cells of text to a kind, or to the next kind that fits all; raise ArrowInvalid if
+    none.
 
-    An ArrowInvalid error if there is none. Integers with missing cells are real numbers.
+    Integers with missing cells become floats.
     """
     numbers = text
-    if decimal != ".":  # a point is no part of a number then
+    if decimal != ".":  # then a point is not part of a number
         numbers = compute.replace_substring(text, ".", " ")
         numbers = compute.replace_substring(numbers, decimal, ".")
     for each in PARSED[PARSED.index(kind) :]:
         cells = text if each == "flag" else numbers
         with suppress(pa.ArrowInvalid):
-            # first a few of them: an error for each of many cells takes long
+            # a few cells first, as errors for many cells are slow
             cells[:SAMPLE_ROWS].cast(DTYPES[each])
             values = cells.cast(DTYPES[each])
             if each == "integer" and values.null_count:
@@ -344,9 +347,9 @@ def parse_cells(text: Any, kind: str, decimal: str) -> Any:
 
 
 def parse(text: Any, kind: str, decimal: str = ".", *, strict: bool = False) -> Any:
-    """Return cells of text as a kind; integers may be real numbers. Else an ArrowInvalid error.
+    """Convert cells of text to a kind, or raise ArrowInvalid; "integer" may give floats.
 
-    If it is `strict`, they have to look like the kind. Else a code may be a number.
+    If `strict`, cells must look like the kind; otherwise codes can be numbers.
     """
     values = infer(text, decimal) if strict else parse_cells(text, kind, decimal)
     if strict and are_contrary(kind, kind_of_type(values.type)):
@@ -356,7 +359,7 @@ def parse(text: Any, kind: str, decimal: str = ".", *, strict: bool = False) -> 
 
 
 def first_invalid(text: Any, read: Callable[[Any], Any]) -> int:
-    """Return the row of the first cell that cannot be read, of an array that cannot."""
+    """Return the row of the first cell that cannot be read."""
 
     def fails(row: int) -> bool:
         try:
@@ -379,7 +382,7 @@ def to_native_order(array: Array) -> Array:
 
 
 def is_lazy(x: Any) -> bool:
-    """Return whether a table is a collection of Dask, whose rows are not there yet."""
+    """Return whether a table is a lazy Dask collection."""
     kind = type(x)
     return hasattr(kind, "__dask_graph__") and (
         kind.__module__.startswith("dask.") or x.__dask_graph__() is not None
@@ -387,13 +390,13 @@ def is_lazy(x: Any) -> bool:
 
 
 def refuse_lazy(x: Any, name: str) -> None:
-    """Raise for a collection of Dask where rows are needed."""
+    """Raise for a lazy Dask collection where rows are needed."""
     if is_lazy(x):
         raise TypeError(
-            f"{name} is a lazy collection of Dask. An estimator's fit, partial_fit, predict, "
+            f"{name} is a lazy Dask collection. An estimator's fit, partial_fit, predict, "
             "predict_proba, predict_log_proba, predict_joint_log_proba and score, and scale.shard, "
-            "take such an X as it is, with y and sample_weight lazy or not. Everything else needs "
-            f"rows in memory: {name}.compute(), of some rows if there are too many."
+            "accept such an X, with y and sample_weight lazy or not. Everything else needs rows in "
+            f"memory: {name}.compute(), for some of the rows if there are too many."
         )
 
 
@@ -426,12 +429,9 @@ def united_labels(a: Array, b: Array) -> Array:
 
 
 def encode(y: Array, classes: Array, advice: str = DECLARE) -> Array:
-    """Return the place of each label among the classes.
-
-    An error with advice for labels that are not there.
-    """
+    """Return the code of each label; raise with advice for labels that are not classes."""
     if y.dtype == classes.dtype and y.dtype.kind in "biuf":
-        # fifty microseconds less than pandas takes for a batch of few rows
+        # for few rows, fifty microseconds faster than pandas
         codes = np.minimum(np.searchsorted(classes, y), len(classes) - 1)
         codes[classes[codes] != y] = -1
     else:
@@ -446,20 +446,19 @@ def encode(y: Array, classes: Array, advice: str = DECLARE) -> Array:
 
 
 def split_labels(y: Any) -> tuple[Array, Array]:
-    """Return the labels that are there, and which rows have none: None, NaN, or -1 among numbers.
-
-    Shapes: `(n,)` and `(r,)`.
+    """Return the labels present, `(n,)`, and which rows are unlabelled, `(r,)`: None, NaN, or -1
+    among numbers.
     """
     labels = np.asarray(y)
     unlabelled = is_missing(labels)
     if labels.dtype.kind in "ifO":
         unlabelled[~unlabelled] = labels[~unlabelled] == -1
-    # whole numbers beside None are objects
+    # integers next to None are objects
     return pd.Series(labels[~unlabelled]).infer_objects().to_numpy(), unlabelled
 
 
 def weights(sample_weight: Any, rows: int) -> Array:
-    """Return one finite, non-negative number for each row; a single number is that of all rows."""
+    """Return one finite, non-negative weight for each row; a single number is used for all."""
     refuse_lazy(sample_weight, "sample_weight")
     try:
         weight = np.ma.filled(np.ma.asarray(sample_weight, float), np.nan)  # masked: no number

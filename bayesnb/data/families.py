@@ -1,4 +1,4 @@
-"""Which columns have which family: as the user declares, or as their values suggest."""
+"""The family of each column: declared by the user, or inferred from its values."""
 
 import difflib
 from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
@@ -28,17 +28,17 @@ from bayesnb.numerics.views import column
 Array = np.ndarray
 Names = Sequence[Hashable]
 AUTO = "auto"  # families are inferred
-Declared = Family | BestOf  # what a user says that columns are
+Declared = Family | BestOf  # what users declare
 FamilyColumns = list[tuple[Family, Places]]  # families, and the places of their columns
-DeclaredColumns = list[tuple[Any, Places]]  # the same; some families are yet to be chosen
+DeclaredColumns = list[tuple[Any, Places]]  # the same, with some families not chosen yet
 FEW = 20  # distinct numbers that may be levels
-ROWS_OF_LEVEL = 5  # of fewer, too many of the numbers to come are new
+ROWS_OF_LEVEL = 5  # rows per level; with fewer, too many new rows have new numbers
 ROWS_FIRST = 1000
 NUMBERS = Histogram(), Gaussian()
-COUNTS = Poisson(fractional=True)  # other numbers may come too
+COUNTS = Poisson(fractional=True)  # new rows may have other numbers
 FAMILY_OF_KIND = {
     "flag": Bernoulli(),
-    "zero or one": Bernoulli(threshold=0.5),  # other numbers may come too
+    "zero or one": Bernoulli(threshold=0.5),  # new rows may have other numbers
     "level": BestOf(Categorical(), Categorical(Dirichlet("evidence", base="pooled"))),
     "numbers": BestOf(*NUMBERS),
     "counts": BestOf(*NUMBERS, COUNTS),
@@ -65,7 +65,7 @@ SYNONYMS = {
 
 
 def family_named(name: str) -> Family | None:
-    """Return the family of a name in lower case, maybe with ":shared" behind it; None for "drop".
+    """Return the family with a name in lower case, with optional ":shared"; None for "drop".
 
     >>> family_named("gaussian:shared")
     Gaussian(shared=True)
@@ -80,7 +80,7 @@ def family_named(name: str) -> Family | None:
 
 
 def no_family(name: str) -> str:
-    """Return the message about a name that no family has: which is meant, or which there are."""
+    """Return the message about an unknown family: the closest name, or all names."""
     shared = [f"{each}:shared" for each, family in FAMILIES.items() if family.shareable()]
     words = {each: each for each in (*FAMILIES, *shared, "drop")}
     meant = words | SYNONYMS
@@ -91,7 +91,7 @@ def no_family(name: str) -> str:
 
 
 def resolve_names(families: Any) -> Any:
-    """Return what a user declares with families in place of their names; "auto" stays as it is."""
+    """Replace names in a declaration by families; "auto" stays as it is."""
     if isinstance(families, str):
         return families if families == AUTO else family_named(families)
     if isinstance(families, Mapping):
@@ -103,7 +103,7 @@ def resolve_names(families: Any) -> Any:
 
 
 def declared_families(families: Any, columns: Names) -> dict[Hashable, Any]:
-    """Return the family of each column for which `families` declares one."""
+    """Return the families that are declared, by column."""
     if not isinstance(families, Mapping):
         return {} if isinstance(families, str) else dict.fromkeys(columns, families)
     declared: dict[Hashable, Any] = {}
@@ -113,7 +113,7 @@ def declared_families(families: Any, columns: Names) -> dict[Hashable, Any]:
 
 
 def families_of(families: Any, table: Table) -> DeclaredColumns:
-    """Return the blocks of columns that `families` means for a table."""
+    """Return the blocks of columns that `families` gives for a table."""
     if isinstance(families, Declared):
         return list(split_word_columns([(families, range(table.width))], table))
     if families is None:
@@ -129,7 +129,7 @@ def families_of(families: Any, table: Table) -> DeclaredColumns:
 
 
 def declared_blocks(families: Mapping[Any, Any], columns: Names) -> DeclaredColumns:
-    """Return the families that are declared, and the places of their columns; None drops them."""
+    """Return the declared families and the places of their columns; None drops columns."""
     at = {name: place for place, name in enumerate(columns)}
     blocks: DeclaredColumns = []
     taken: set[Hashable] = set()
@@ -155,26 +155,26 @@ def declared_blocks(families: Mapping[Any, Any], columns: Names) -> DeclaredColu
 
 
 def names_of_key(key: Hashable, columns: Collection[Hashable]) -> list[Hashable]:
-    """Return the columns that a key of `families` means: one, or those of a tuple."""
+    """Return the columns of a key of `families`: one, or those of a tuple."""
     return list(key) if isinstance(key, tuple) and key not in columns else [key]
 
 
 def undeclared(families: Any, table: Table) -> list[int]:
     """Return the places of the columns whose families are inferred."""
-    if not isinstance(families, str | Mapping):  # one for all: no list of a million words
+    if not isinstance(families, str | Mapping):  # one family for all columns
         return []
     declared = declared_families(families, table.columns)
     return [place for place, name in enumerate(table.columns) if name not in declared]
 
 
 def split_word_columns(blocks: DeclaredColumns, table: Table) -> Iterator[tuple[Any, Places]]:
-    """Yield every column of lists of words as a block with its own vocabulary.
+    """Make each column of lists of words a separate block with its own vocabulary.
 
     Columns of counts stay one block.
     """
     for family, places in blocks:
         lists: list[int] = []
-        # the columns of a sparse table are many, and hold numbers
+        # a sparse table has many columns, all of numbers
         if isinstance(family, Multinomial) and not isinstance(table, SparseTable):
             lists = [place for place in places if table.has_lists(place)]
         rest = [place for place in places if place not in lists] if lists else places
@@ -204,10 +204,9 @@ def infer_families(places: list[int], table: Table) -> DeclaredColumns:
 
 
 def kind_of_numbers(cells: Array) -> str:
-    """Return what the numbers of a column are.
+    """Return the kind of numbers in a column.
 
-    Few distinct numbers may be levels, in whatever unit; whole numbers of at least 0 may be counts
-    of events.
+    Few distinct numbers may be levels; whole numbers of at least 0 may be counts.
     """
     cells = cells[~np.isnan(cells)]
     if not (len(cells) and np.isfinite(cells).all()):
@@ -221,7 +220,7 @@ def kind_of_numbers(cells: Array) -> str:
 def has_few_values(cells: Array) -> bool:
     """Whether numbers may be levels: few are distinct, each in ROWS_OF_LEVEL rows on average."""
     most = min(FEW, len(cells) // ROWS_OF_LEVEL)
-    # the first rows mostly tell that they are more
+    # the first rows usually show that there are more
     return all(len(pd.unique(part)) <= most for part in (cells[:ROWS_FIRST], cells))
 
 
@@ -237,11 +236,11 @@ def _sparse_family(places: list[int], table: SparseTable) -> Family:
 
 
 def grouped(blocks: DeclaredColumns) -> DeclaredColumns:
-    """Join columns whose families are equal into one block: blocks, not columns, cost time."""
+    """Join columns with equal families into one block, as time depends on blocks, not columns."""
     groups: dict[Any, tuple[Any, list[int]]] = {}
     for position, (family, places) in enumerate(blocks):
         key: Any = repr(family)
-        # joint families, and priors with arrays, are of certain columns in their order
+        # joint families and priors with arrays belong to certain columns in their order
         if "[" in key or getattr(family, "multivariate", False):
             key = position
         groups.setdefault(key, (family, []))[1].extend(places)

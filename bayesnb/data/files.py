@@ -1,9 +1,8 @@
-"""Tables in files, read and written by Arrow.
+"""Tables in files, read and written by Arrow: CSV, TSV, JSON lines (also with gzip), Parquet, Arrow
+and Feather.
 
-They are CSV, TSV and JSON lines, also packed by gzip, Parquet, Arrow and Feather.
-
-A table is read at once, or in batches of rows. What its columns hold is known by their types or, in
-CSV and TSV, by all cells or by those of the first rows: see `kinds`.
+A table is read at once, or in batches of rows. The kinds of columns follow from their types or, in
+CSV and TSV, from all cells or those of the first rows: see `kinds`.
 """
 
 import codecs
@@ -51,7 +50,7 @@ FORMAT_OF_SUFFIX = {
     ".jsonl": "jsonl",
     ".ndjson": "jsonl",
 }
-MAGIC = {  # a format, or what it is that is none
+MAGIC = {  # a format, or a description of an unsupported file
     b"PAR1": "parquet",
     b"ARROW1": "arrow",
     b"\xff\xff\xff\xff": "arrow",
@@ -65,34 +64,35 @@ MAGIC = {  # a format, or what it is that is none
 GZIP_MAGIC = b"\x1f\x8b"
 UTF16_MAGIC = b"\xff\xfe", b"\xfe\xff"
 DELIMITERS = ",;\t|"
-HEAD_BYTES = 1 << 20  # of a file, by which its format and columns are known
+HEAD_BYTES = 1 << 20  # of a file, from which format and columns are inferred
 SNIFFED_CHARACTERS = 1 << 16
 SNIFFED_LINES = 50
 QUOTED_CELL = re.compile(r'(^|[,;\t|]) *"(?:[^"]|"")*"', re.M)
-TEXT_BLOCK = 1 << 23  # bytes of text that are split at once, in which each row has to fit
-END = "\0end of the table"  # the first cell of a row that is added to a text
+TEXT_BLOCK = 1 << 23  # bytes of text parsed at once; each row must fit in
+END = "\0end of the table"  # first cell of a sentinel row appended to a text
 MAX_BATCH_ROWS = 1 << 16
-COLUMN_BUFFER = 1 << 16  # bytes of a column of Parquet that are read at once
-INDEX_COLUMN = "__index_level_0__"  # an index without a name, as pandas writes it
+COLUMN_BUFFER = 1 << 16  # bytes of a Parquet column read at once
+INDEX_COLUMN = "__index_level_0__"  # pandas' name for an unnamed index
 ADVICE = "If the file is damaged, download or write it again."
 
 
 @dataclass(frozen=True)
 class Reading:
-    """How a table in a file is to be read, where the file does not say.
+    """How to read a table in a file, where the file does not say.
 
     Parameters
     ----------
     format : {"csv", "tsv", "parquet", "arrow", "jsonl"} or None, default=None
-        None: as its first bytes show, or as its name ends.
+        None: from the first bytes, or from the extension.
     delimiter : str or None, default=None
-        The character between cells of text. None: found in the first rows.
+        The character between cells of text. None: inferred from the first rows.
     encoding : str or None, default=None
-        Encoding of text. None: UTF-8, or as the file's first bytes say.
+        Encoding of text. None: UTF-8, or UTF-16 if the file begins with its byte order mark.
     decimal : str, default="."
-        The decimal point of numbers in text.
+        The decimal mark of numbers in text.
     missing : tuple of str or None, default=None
-        What a missing cell holds. None: "", "NA", "NaN" and "?" in text, nothing elsewhere.
+        Texts that stand for a missing cell. None: "", "NA", "NaN" and "?" in text files, none
+        elsewhere.
 
     See Also
     --------
@@ -120,11 +120,11 @@ PLAIN = Reading()
 
 @dataclass(eq=False)
 class Source:
-    """The bytes of a table, which can be read from their beginning as often as is needed."""
+    """The bytes of a table, which can be read from the beginning any number of times."""
 
     path: str
     reading: Reading
-    watch: Callable[[Any], Any] | None  # makes a file one whose reads a progress bar counts
+    watch: Callable[[Any], Any] | None  # wraps a file so that a progress bar counts its reads
 
     @property
     def name(self) -> str:
@@ -133,7 +133,7 @@ class Source:
 
     @cached_property
     def _piped(self) -> bytes | None:
-        """What comes through a pipe, which can be read only once; None for a file."""
+        """The content of a pipe, which can be read only once; None for a file."""
         if self.path != "-":
             path = Path(self.path)
             return path.read_bytes() if path.is_fifo() else None
@@ -143,11 +143,11 @@ class Source:
 
     @property
     def size(self) -> int:
-        """Number of bytes, as they lie."""
+        """Number of bytes, perhaps compressed."""
         return os.stat(self.path).st_size if self._piped is None else len(self._piped)
 
     def open(self, *, counted: bool = True, seekable: bool = False) -> Any:
-        """Return a stream of Arrow of the bytes from their beginning, unpacked."""
+        """Return an Arrow stream of the decompressed bytes from the beginning."""
         piped = self._piped
         file: Any = io.FileIO(self.path) if piped is None else io.BytesIO(piped)
         is_packed = file.read(2) == GZIP_MAGIC
@@ -160,13 +160,13 @@ class Source:
         return pa.BufferReader(stream.read()) if seekable else stream
 
     def read_head(self) -> bytes:
-        """Return the first bytes, unpacked."""
+        """Return the first bytes, decompressed."""
         with named_errors(self.name), self.open(counted=False) as stream:
             return stream.read(HEAD_BYTES)
 
     @cached_property
     def format(self) -> str:
-        """Format of the file: as the user says, as the first bytes show, or as its name ends."""
+        """Format of the file: as given by the user, from the first bytes, or from the extension."""
         if self.reading.format is not None:
             return self.reading.format
         head = self.read_head()
@@ -177,25 +177,25 @@ class Source:
                 return what
         if b"\0" in head and head[:2] not in UTF16_MAGIC and self.reading.encoding is None:
             raise ValueError(
-                f"{self.name}: it is not a table: neither text nor Parquet nor Arrow. Tables are "
-                "CSV, TSV, JSON lines, Parquet or Arrow."
+                f"{self.name}: it is neither text nor Parquet nor Arrow. Supported formats are "
+                "CSV, TSV, JSON lines, Parquet and Arrow."
             )
         start = head.removeprefix(codecs.BOM_UTF8).lstrip()
         if re.match(rb"\[\s*[\[{]", start):
             raise ValueError(
-                f"{self.name}: it is one JSON array. Write JSON lines: one object a line."
+                f"{self.name}: it is one JSON array. Write JSON lines, with one object per line."
             )
         return format_of_name(self.path) or ("jsonl" if start.startswith(b"{") else "csv")
 
 
 @contextmanager
 def named_errors(name: str) -> Iterator[None]:
-    """Make Arrow's errors name the file: a damaged size may ask for any number of bytes."""
+    """Make Arrow's errors name the file, also MemoryError from a damaged size."""
     try:
         yield
     except (pa.ArrowException, OSError, UnicodeDecodeError, MemoryError) as error:
         if getattr(error, "errno", None) is not None:
-            raise  # the system's, not Arrow's
+            raise  # an error of the system, not of Arrow
         message = (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
         raise ValueError(f"{name}: it cannot be read: {message}. {ADVICE}") from error
 
@@ -208,10 +208,10 @@ class Batch:
     """Some rows of a table."""
 
     name: str  # of the file
-    start: int  # rows before it
-    frame: pd.DataFrame  # columns of the kinds that were asked for
+    start: int  # number of rows before it
+    frame: pd.DataFrame  # columns converted to the requested kinds
     kept: pd.DataFrame  # columns as they are in the file
-    missing: Collection[str] | None  # texts in `kept` that stand for no cell; None if it has types
+    missing: Collection[str] | None  # texts in `kept` for missing cells; None if it has types
 
     @property
     def stop(self) -> int:
@@ -219,13 +219,13 @@ class Batch:
 
     @property
     def where(self) -> str:
-        """Place of the rows, before a message that counts from the first of them."""
+        """Position of the rows, as the prefix of a message that counts from the first of them."""
         if not self.start:
             return self.name
-        return f"{self.name}: rows {self.start} to {self.stop - 1}, counted from there"
+        return f"{self.name}: rows {self.start} to {self.stop - 1}, counting from the first of them"
 
     def columns_to_write(self, kind: str) -> pd.DataFrame:
-        """Return the kept columns for a file of a format: as they were in text, else with types."""
+        """Return the kept columns for a file format: as they were for text, else with types."""
         if self.missing is None or kind in ("csv", "tsv"):
             return self.kept
         text = self.kept.mask(self.kept.isin(self.missing), None).astype("string")
@@ -233,11 +233,11 @@ class Batch:
 
 
 class TableReader(ABC):
-    """The table in a file, and columns beside it that hold one text in all rows, or nothing."""
+    """The table in a file, and constant columns from the names of its folders."""
 
-    is_text: ClassVar[bool] = False  # whether its cells are text, which may be read as anything
-    guessed: Collection[str] = ()  # columns whose other rows are to look as the first ones
-    folder: Mapping[str, str | None] = {}  # the columns beside it, by the names of its folders
+    is_text: ClassVar[bool] = False  # whether cells are text, which may be read as any kind
+    guessed: Collection[str] = ()  # columns whose kind was inferred from the first rows
+    folder: Mapping[str, str | None] = {}  # constant columns, from the names of its folders
 
     def __init__(self, source: Source, use_threads: bool = True, head: int | None = None) -> None:
         self.source, self.use_threads, self.name = source, use_threads, source.name
@@ -253,11 +253,11 @@ class TableReader(ABC):
 
     @abstractmethod
     def _batches(self, names: Names, rows: int) -> Iterator[Any]:
-        """Yield record batches of columns as the file has them, which may have `rows` rows."""
+        """Yield record batches of columns as in the file, with about `rows` rows."""
 
     @cached_property
     def columns(self) -> Names:
-        """Names of the columns, each once; those beside the table are the last."""
+        """Distinct names of the columns; those from folders are last."""
         with named_errors(self.name):
             names = [*self.schema.names, *self.folder]
         if not names:
@@ -265,7 +265,7 @@ class TableReader(ABC):
         if "" in names:
             raise ValueError(
                 f"{self.name}: column {names.index('') + 1} of {len(names)} has no name in the "
-                "header. Give it one, or write the table without its index."
+                "header. Name it, or write the table without its index."
             )
         for column, times in Counter(names).items():
             if times > 1:
@@ -276,17 +276,17 @@ class TableReader(ABC):
         return names
 
     def reads_text(self, name: str) -> bool:
-        """Return whether a column has no type, and so may be read as anything."""
+        """Return whether a column has no type, and may be read as any kind."""
         return self.is_text or name in self.folder
 
     @cached_property
     def kinds(self) -> Kinds:
-        """What the columns hold."""
+        """The kinds of the columns."""
         return {name: kind_of_type(column.type) for name, column in self._looks.items()}
 
     @cached_property
     def _looks(self) -> dict[str, Any]:
-        """Columns of the first rows as what all their cells look like."""
+        """Columns of the first rows, converted to the kind that their cells look like."""
         looks = {field.name: pa.nulls(0, field.type) for field in self.schema}
         for name, text in self.folder.items():
             looks[name] = self._infer(pa.array([text], pa.string()))
@@ -294,11 +294,13 @@ class TableReader(ABC):
 
     @property
     def dates(self) -> Collection[str]:
-        """Columns whose type is that of dates or times."""
+        """Columns with a type for dates or times."""
         return [field.name for field in self.schema if types.is_temporal(field.type)]
 
     def read(self, kinds: Kinds) -> pd.DataFrame:
-        """Return all rows, with the columns of `kinds` in that order; raise if there is none."""
+        """Return all rows, with the columns of `kinds` in that order; raise if there are no
+        rows.
+        """
         with named_errors(self.name):
             table = self._whole(kinds)
             if table is not None:
@@ -306,11 +308,11 @@ class TableReader(ABC):
         raise ValueError(f"{self.name}: it has a header but no rows; at least one is needed.")
 
     def _whole(self, kinds: Kinds) -> Any:
-        """Return all rows of some columns; None if there is none."""
+        """Return all rows of some columns, or None."""
         return next(self._tables([*kinds], sys.maxsize), None)
 
     def _tables(self, names: Names, rows: int) -> Iterator[Any]:
-        """Yield columns as the file and its folders have them, `rows` rows at a time."""
+        """Yield columns of the file and its folders, `rows` rows at a time."""
         in_file = [name for name in dict.fromkeys(names) if name not in self.folder]
         for table in regroup(self._batches(in_file or self.columns[:1], rows), rows):
             for name, text in self.folder.items():
@@ -319,9 +321,10 @@ class TableReader(ABC):
             yield table
 
     def batches(self, kinds: Kinds, rows: int, keep: Kinds | None = None) -> Iterator[Batch]:
-        """Yield `rows` rows at a time: columns of these kinds, and others to keep as they are.
+        """Yield `rows` rows at a time: columns converted to these kinds, and others to keep
+        unchanged.
 
-        The latter are only widened, if they hold nothing or integers, and have kinds too.
+        The latter also have kinds, to which they are only widened.
         """
         start = 0
         keep = keep or {}
@@ -338,13 +341,13 @@ class TableReader(ABC):
         )
 
     def _convert(self, name: str, column: Any, kind: str, start: int) -> Any:
-        """Return a column of a kind. An error names the row, of which `start` are before it."""
+        """Convert a column to a kind; errors name the row, after `start` earlier rows."""
         present = kind_of_type(column.type)
         is_list = "words" in (kind, present)
         if not present or (is_list and present not in (kind, "empty")):
             raise ValueError(
-                f"{self.name}: column {name!r} holds {column.type}, which is not read as a column "
-                f"of this kind, {kind}; convert it to numbers or text, or leave it out."
+                f"{self.name}: column {name!r} holds {column.type}, which cannot be read as "
+                f"{kind}; convert it to numbers or text, or leave it out."
             )
         column = widen(column, kind)
         if present != "text":
@@ -363,8 +366,8 @@ class TableReader(ABC):
         cell = column[at].as_py()
         problem = "is neither true nor false" if kind == "flag" else "is not a number"
         advice = (
-            ". If that means that the cell is missing, list it among the `missing` texts; if it "
-            "has a decimal comma, say that the decimal mark is ','"
+            ". If that stands for a missing cell, list it among the `missing` texts; if it has a "
+            "decimal comma, set the decimal mark to ','"
         )
         if strict:
             advice = f", unlike the first rows. Read the column as text: kinds={{{name!r}: 'text'}}"
@@ -373,21 +376,21 @@ class TableReader(ABC):
         )
 
     def _infer(self, text: Any) -> Any:
-        """Return a column of text as what all its cells look like."""
+        """Convert a column of text to the kind that all its cells look like."""
         try:
             return self._parse(text, partial(infer, decimal=self.source.reading.decimal))
         except pa.ArrowInvalid:
             return self._clean(text)
 
     def _parse(self, text: Any, read: Callable[[Any], Any]) -> Any:
-        """Return what `read` makes of cells, of which those that are missing are null."""
+        """Call `read` on cells, with missing ones as null."""
         if self.source.reading.missing is None:
             with suppress(pa.ArrowInvalid):  # most columns have neither blanks nor missing cells
                 return read(text)
         return read(self._clean(text))
 
     def _clean(self, text: Any) -> Any:
-        """Return cells without blanks around them if the file is text, null where missing."""
+        """Strip blanks around cells of text files, and replace missing cells by null."""
         if not (self.is_text or self.missing):
             return text
         cells = text.cast(pa.string())
@@ -398,7 +401,7 @@ class TableReader(ABC):
 
 
 def regroup(batches: Iterable[Any], rows: int) -> Iterator[Any]:
-    """Yield tables of `rows` rows, of which the last may have fewer."""
+    """Yield tables with `rows` rows; the last may have fewer."""
     table: Any = None
     for batch in batches:
         part = pa.Table.from_batches([batch])
@@ -411,9 +414,9 @@ def regroup(batches: Iterable[Any], rows: int) -> Iterator[Any]:
 
 
 def widen(column: Any, kind: str) -> Any:
-    """Return a column with a type that pandas has: dates become text, decimals real numbers.
+    """Convert a column to a type that pandas has: dates to text, decimals to floats.
 
-    One of nothing is of the kind, and so are integers that are to be real numbers.
+    A column of nulls gets the type of the kind, and so do integers if the kind is "number".
     """
     dtype = column.type
     if types.is_null(dtype) or (types.is_integer(dtype) and kind == "number"):
@@ -426,24 +429,26 @@ def widen(column: Any, kind: str) -> Any:
 def to_frame(columns: Mapping[str, Any]) -> pd.DataFrame:
     """Return columns of Arrow as a dataframe."""
     series = {name: to_series(column) for name, column in columns.items()}
-    index = pd.RangeIndex(max(map(len, series.values()), default=0))  # without it all are copied
+    index = pd.RangeIndex(
+        max(map(len, series.values()), default=0)
+    )  # without it columns are copied
     return pd.DataFrame(series, index=index, copy=False)
 
 
 def to_series(column: Any) -> pd.Series:
-    """Return a column of Arrow as one of pandas.
+    """Convert an Arrow column to pandas.
 
-    Integers and flags with missing cells keep a type of Arrow, as NumPy has none for them.
+    Integers and flags with missing cells keep an Arrow type, as NumPy has none.
     """
     has_gaps = column.null_count and kind_of_type(column.type) in ("integer", "flag")
     try:
         return column.to_pandas(types_mapper=pd.ArrowDtype if has_gaps else None)
-    except ValueError:  # a dictionary of levels of which one is missing, or is there twice
+    except ValueError:  # a dictionary with missing or repeated levels
         return column.cast(column.type.value_type).to_pandas().astype("category")
 
 
 class EndedText(io.RawIOBase):
-    """A text and one more row: it stands alone, unless a quote before it is not closed."""
+    """A text followed by a sentinel row, which is not a separate row if a quote is not closed."""
 
     def __init__(self, stream: Any, end: str) -> None:
         self.parts = [stream, io.BytesIO(end.encode())]
@@ -456,15 +461,15 @@ class EndedText(io.RawIOBase):
 
 
 class TextReader(TableReader):
-    """CSV and TSV: the first line names the columns; blanks around a cell mean nothing."""
+    """CSV and TSV: the first line names the columns; blanks around cells are stripped."""
 
     is_text = True
-    blank_rows = 0  # in what was read, which are skipped
-    wrong_size = ""  # what is wrong with a row of too many or too few fields
+    blank_rows = 0  # blank rows skipped so far
+    wrong_size = ""  # message about a row with too many or too few fields
 
     @cached_property
     def encoding(self) -> str:
-        """Name of the encoding, by the first bytes if the user does not say."""
+        """Name of the encoding, from the first bytes unless given."""
         default = "utf-16" if self.source.read_head()[:2] in UTF16_MAGIC else "utf-8"
         return self.source.reading.encoding or default
 
@@ -496,7 +501,7 @@ class TextReader(TableReader):
 
     @cached_property
     def _head(self) -> Any:
-        """The first rows, or all; None if there is none."""
+        """The first rows, or all; None if there are no rows."""
         return next(self._tables(self.columns, self.head or sys.maxsize), None)
 
     @cached_property
@@ -546,13 +551,13 @@ class TextReader(TableReader):
                     yield batch
         if str(batch[0][-1]) != END:
             raise ValueError(
-                f'{self.name}: in the last row a quote (") opens and is not closed. Close it, or '
-                "double it if it is part of a cell."
+                f'{self.name}: a quote (") is opened and never closed. Close it, or double it if '
+                "it is part of a cell."
             )
         yield batch[:-1]
 
     def _judge_row(self, row: Any) -> str:
-        """Return what Arrow is to do with a row that has too many or too few fields."""
+        """Tell Arrow what to do with a row that has too many or too few fields."""
         if not row.text.strip():
             self.blank_rows += 1
             return "skip"
@@ -560,14 +565,14 @@ class TextReader(TableReader):
         size = row.actual_columns
         self.wrong_size = (
             f"it has {size} field{'s' * (size != 1)}, but the header has {len(columns)} "
-            f"(separated by {delimiter!r}). A field that contains {delimiter!r} needs "
-            'quotes; or else a quote (") is not closed, or the separator is another: --delimiter.'
+            f"(separated by {delimiter!r}). A field that contains {delimiter!r} needs quotes; or "
+            'a quote (") is not closed, or the delimiter is another one: --delimiter.'
         )
         return "error"
 
     @contextmanager
     def _named_rows(self) -> Iterator[None]:
-        """Make errors name the file, the row and what to do."""
+        """Make errors name the file and the row, and say what to do."""
         try:
             yield
         except (pa.ArrowInvalid, UnicodeDecodeError) as error:
@@ -585,7 +590,9 @@ class TextReader(TableReader):
 
 
 def sniff_delimiter(head: str) -> str:
-    """Return the delimiter that makes most columns, and first lines of as many columns each."""
+    """Return the delimiter that gives the first lines equally many columns, and the most
+    columns.
+    """
     plain = QUOTED_CELL.sub(r"\1", head[:SNIFFED_CHARACTERS])
     lines = [line for line in plain.splitlines() if line.strip()][:SNIFFED_LINES]
 
@@ -597,7 +604,7 @@ def sniff_delimiter(head: str) -> str:
 
 
 def refuse_missing_labels(name: str, labels: pd.Series, first_row: int = 0) -> None:
-    """Raise for rows of a table without a label."""
+    """Raise for rows without a label."""
     missing = labels.isna().to_numpy()
     if missing.any():
         raise ValueError(
@@ -608,9 +615,9 @@ def refuse_missing_labels(name: str, labels: pd.Series, first_row: int = 0) -> N
 
 
 class TypedReader(TableReader):
-    """Parquet, Arrow's two formats, of which one is Feather, and JSON lines: cells have types.
+    """Formats with types: Parquet, the two Arrow formats (one is Feather), and JSON lines.
 
-    JSON lines are one object a line, whose keys are the columns. A key that is left out is missing.
+    JSON lines have one object per line, with columns as keys; absent keys are missing cells.
     """
 
     def _open(self, stream: Any) -> Any:
@@ -648,17 +655,17 @@ class TypedReader(TableReader):
                 batches = file.to_batches()
             for batch in batches:
                 columns = batch.select(names)
-                columns.validate(full=True)  # a wrong offset would end the process
+                columns.validate(full=True)  # a wrong offset would crash the process
                 yield columns
 
 
 def read_json(data: bytes) -> Any:
-    """Return the rows of JSON lines as a table of Arrow; JSON has no dates, which stay texts."""
+    """Return JSON lines as an Arrow table; dates stay text, as JSON has no dates."""
     texts: list[Any] = []
     while True:
         table = arrow_json.read_json(
             pa.BufferReader(data),
-            arrow_json.ReadOptions(block_size=len(data)),  # so that errors say which row
+            arrow_json.ReadOptions(block_size=len(data)),  # so that errors name the row
             arrow_json.ParseOptions(explicit_schema=pa.schema(texts)),
         )
         dates = [field for field in table.schema if types.is_temporal(field.type)]
@@ -680,10 +687,10 @@ def open_reader(
     Parameters
     ----------
     path : name of the file
-    reading : how it is read, where the file does not say
-    watch : makes a file one whose reads are counted, as a progress bar does
+    reading : how to read it, where the file does not say
+    watch : wraps a file so that its reads are counted, for a progress bar
     use_threads : whether several threads may read it
-    head : rows of text that say what columns hold; None: all
+    head : rows of text from which kinds of columns are inferred; None: all
     """
     source = Source(str(path), reading, watch)
     reader = TextReader if source.format in ("csv", "tsv") else TypedReader
@@ -696,9 +703,8 @@ def read_file(path: Any, reading: Reading = PLAIN, kinds: Kinds | None = None) -
     Parameters
     ----------
     path : a file, or "-" for standard input
-    reading : how it is read, where the file does not say
-    kinds : what some columns hold, "number", "flag" or "text"; by default what all their cells look
-    like
+    reading : how to read it, where the file does not say
+    kinds : kinds of some columns, "number", "flag" or "text"; by default inferred from all cells
     """
     reader = open_reader(path, reading)
     return reader.read({**reader.kinds, **(kinds or {})})
@@ -710,12 +716,12 @@ def read_text(text: str) -> pd.DataFrame:
 
 
 def stack_frames(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
-    """Return rows below each other; of categories that differ, those that occur are text."""
+    """Concatenate rows; categorical columns with different categories become text."""
     return pd.concat(frames, ignore_index=True)
 
 
 def format_of_name(name: str) -> str | None:
-    """Return the format that a file's name means, None where it means none."""
+    """Return the format given by the extension of a file, or None."""
     kind = FORMAT_OF_SUFFIX.get(Path(name.lower().removesuffix(".gz")).suffix)
     return None if name.lower().endswith(".gz") and kind not in TEXT_FORMATS else kind
 
@@ -726,9 +732,9 @@ def format_of_name(name: str) -> str | None:
 def write_frames(
     frames: Iterable[pd.DataFrame], stream: BinaryIO, kind: str, packed: bool = False
 ) -> int:
-    """Write dataframes below each other, all with the same columns; return the number of rows.
+    """Write dataframes with the same columns one after another; return the number of rows.
 
-    In JSON a missing cell is null, and dates and times are text.
+    In JSON missing cells are null, and dates and times are text.
     """
     if kind not in TEXT_FORMATS:
         return write_typed(frames, stream, kind)
@@ -750,17 +756,14 @@ def write_frames(
 
 
 def write_typed(frames: Iterable[pd.DataFrame], stream: BinaryIO, kind: str) -> int:
-    """Write dataframes as Parquet, or as Arrow's file format, which is Feather's.
-
-    The first says the types.
-    """
+    """Write dataframes as Parquet or Arrow (Feather), with the types of the first."""
     tables = (pa.Table.from_pandas(frame, preserve_index=False) for frame in frames)
     first = next(tables, None)
     if first is None:
         return 0
     schema = first.schema.remove_metadata()
     for place, field in enumerate(schema):
-        if types.is_null(field.type):  # texts of which none is there, to pandas 2
+        if types.is_null(field.type):  # only missing text, in pandas 2
             schema = schema.set(place, field.with_type(pa.string()))
     rows = 0
     open_file = parquet.ParquetWriter if kind == "parquet" else ipc.new_file
@@ -772,17 +775,17 @@ def write_typed(frames: Iterable[pd.DataFrame], stream: BinaryIO, kind: str) -> 
 
 
 def cast_like(field: Any, column: Any) -> Any:
-    """Return a column with the type that it has in the first table."""
+    """Cast a column to its type in the first table."""
     try:
         return column.cast(field.type)
     except pa.ArrowInvalid as error:
         raise ValueError(
-            f"each column of a file needs one type, but {field.name!r} is {field.type}, and later "
-            f"{column.type}: {error}."
+            f"a column of a file must have one type, but {field.name!r} is {field.type} at first "
+            f"and {column.type} later: {error}."
         ) from error
 
 
 def quote_formulas(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return a table with an apostrophe before each text or name that a spreadsheet would run."""
+    """Add an apostrophe to each text or column name that a spreadsheet would run as a formula."""
     texts = frame.select_dtypes(exclude=["number", "bool"])
     return frame.assign(**texts.map(quote_formula)).rename(columns=quote_formula)

@@ -1,10 +1,9 @@
-"""Tables that a user has, seen one way: rows, and columns with names, as numbers or as values.
+"""The user's tables with one interface: rows and named columns, as numbers or as values.
 
-There are four: arrays, documents, SciPy's sparse tables, and dataframes (pandas, and whatever else
-narwhals reads). Missing cells (NaN, None, NA, masked) come out as NaN among numbers, and as None or
-NaN among values. Columns that have names are never read by their positions, as in another order
-they would be other columns: what has names becomes a dataframe (`frame_of`), or an error says what
-to do.
+There are four kinds: arrays, documents, SciPy sparse tables, and dataframes (pandas, and others
+through narwhals). Missing cells (NaN, None, NA, masked) are NaN among numbers, and None or NaN
+among values. Columns with names are never read by position, as their order may differ: tables with
+names become dataframes (`frame_of`), or an error says what to do.
 """
 
 from abc import ABC, abstractmethod
@@ -50,7 +49,7 @@ Array = np.ndarray
 Places = Sequence[int]  # of columns in a table
 
 MAX_CELLS_AT_ONCE = 1 << 18  # of a frame
-ONE_ROW = "For one row, give a table that has it alone: X.iloc[[0]], or pandas.DataFrame([row])"
+ONE_ROW = "For one row, give a table with only that row: X.iloc[[0]], or pandas.DataFrame([row])"
 
 
 DrawnColumns = tuple[Places, Any, Sequence[Sequence[Any]]]  # places, cells or codes, levels
@@ -58,23 +57,23 @@ DrawnColumns = tuple[Places, Any, Sequence[Sequence[Any]]]  # places, cells or c
 
 @dataclass(frozen=True)
 class TableTemplate:
-    """What is kept of a table to make others like it: its container, and which columns are flags.
+    """A template for tables like the training table: its container, and which columns are flags.
 
     The container is "frame", "array", "sparse" or "documents", a list of lists of words.
     """
 
     container: str
-    flags: tuple[int, ...] = ()  # places of the columns of true and false
+    flags: tuple[int, ...] = ()  # places of boolean columns
 
     def pack(self, cells: Array) -> Any:
-        """Return drawn cells as they are kept until all are drawn."""
+        """Return drawn cells in the form that is stored until all are drawn."""
         return sparse.csr_array(cells) if self.container == "sparse" else cells
 
     def fill(self, names: Sequence[Hashable], parts: Sequence[DrawnColumns]) -> Any:
-        """Return the table of these columns; those that no part has are absent.
+        """Return a table of these columns; columns that are in no part are absent.
 
-        A part are the places of columns, their numbers, `(r, f)` or CSR, and their levels; where
-        they have some, the numbers are codes of them, -1 for a missing cell.
+        A part has the places of columns, their numbers, `(r, f)` or CSR, and their levels. If there
+        are levels, the numbers are codes, -1 for a missing cell.
         """
         if self.container == "sparse":
             order = np.argsort(np.concatenate([places for places, *_ in parts]))
@@ -102,9 +101,9 @@ def refuse_damaged(x: Any) -> None:
     """Raise if the arrays of a SciPy sparse table contradict each other or its shape."""
     try:
         if x.format == "coo":
-            sparse.coo_array((x.data, (x.row, x.col)), shape=x.shape)  # which checks them
+            sparse.coo_array((x.data, (x.row, x.col)), shape=x.shape)  # checks them
         elif hasattr(x, "check_format"):
-            copy(x).check_format(full_check=True)  # it cuts arrays off that are too long
+            copy(x).check_format(full_check=True)  # a copy, as it truncates arrays
     except ValueError as error:
         raise ValueError(
             f"X is a damaged sparse table: {error}. Build it anew from its rows, columns and "
@@ -115,16 +114,16 @@ def refuse_damaged(x: Any) -> None:
 class Table(ABC):
     """Rows and named columns.
 
-    A column has a kind, `"flag"`, `"level"`, `"number"` or `"words"`, its lists' own.
+    A column has a kind, `"flag"`, `"level"`, `"number"` or `"words"` (lists of words).
     """
 
     x: Any
-    native: Any  # what scikit-learn is to see
+    native: Any  # the table as scikit-learn sees it
     rows: int
-    width: int  # how many columns
+    width: int  # number of columns
     n_jobs: int | None = 1  # threads that may read it
 
-    # what was read of columns: a cache of bound methods would keep the table in a cycle
+    # caches by column: caching bound methods would keep the table alive in a cycle
     @cached_property
     def _lists(self) -> dict[int, Lists]:
         return {}
@@ -135,12 +134,12 @@ class Table(ABC):
 
     @cached_property
     def columns(self) -> Sequence[Hashable]:
-        """Names of the columns; positions, where they have none."""
+        """Names of the columns, or positions."""
         return range(self.width)
 
     @property
     def index(self) -> Array:
-        """Names of the rows; positions, where they have none."""
+        """Names of the rows, or positions."""
         return np.arange(self.rows)
 
     def take(self, keep: Array) -> "Table":
@@ -151,15 +150,17 @@ class Table(ABC):
     @property
     @abstractmethod
     def template(self) -> TableTemplate:
-        """What to keep of the table to make others like it."""
+        """The template for tables like this one."""
 
     @abstractmethod
     def kind(self, column: int) -> str:
-        """Return what a column seems to hold."""
+        """Return the kind of a column."""
 
     @abstractmethod
     def numbers(self, columns: Places) -> Any:
-        """Return some columns as an `(r, f)` array or CSR of numbers, missing cells NaN."""
+        """Return some columns as an `(r, f)` array or CSR of numbers, with NaN for missing
+        cells.
+        """
 
     @abstractmethod
     def values(self, column: int) -> Array:
@@ -177,35 +178,35 @@ class Table(ABC):
         return self._lists[column]
 
     def declared(self, column: int) -> tuple[Any, ...] | None:
-        """Return the levels that a column's type declares, used or not."""
+        """Return the levels declared by a column's type, whether they occur or not."""
         return None
 
     def distinct(self, column: int) -> DistinctValues:
-        """Return the distinct values of a column and where they stand."""
+        """Return the distinct values of a column and their codes."""
         if column not in self._distinct:
             self._distinct[column] = self.factorize(column)
         return self._distinct[column]
 
     def factorize(self, column: int) -> DistinctValues:
-        """Find the distinct values of a column and where they stand."""
+        """Find the distinct values of a column and their codes."""
         return factorize(self.columns[column], self.values(column))
 
     def distinct_of(self, columns: Places) -> list[DistinctValues]:
-        """Return the distinct values of some columns and where they stand, by several threads."""
+        """Return the distinct values of some columns and their codes, in threads."""
         n_jobs = self.n_jobs if self.rows * len(columns) > FEWEST else 1
         return list(in_order(self.distinct, columns, n_jobs))
 
     def integers(self, columns: Places) -> Any:
-        """Return some columns as an `(r, f)` array, if they are integers; else None."""
+        """Return some columns as an `(r, f)` array of integers, or None."""
         return None
 
     def extent(self, column: int) -> tuple[int, int] | None:
-        """Return the least and the largest value of a column of integers."""
+        """Return the smallest and largest value of a column of integers, or None."""
         return None
 
 
 class ArrayTable(Table):
-    """A two-dimensional NumPy array, or what becomes one. Columns are named by position."""
+    """A two-dimensional NumPy array, or something convertible. Columns are named by position."""
 
     def __init__(self, x: Any) -> None:
         self.x = self.native = _as_array(x)
@@ -246,7 +247,7 @@ class ArrayTable(Table):
 
     @cached_property
     def _extents(self) -> tuple[Array, Array] | None:
-        """The least and the largest integer of each column; None if 64 bits may not hold cells."""
+        """The smallest and largest integer of each column; None if cells may not fit 64 bits."""
         if self.x.dtype.kind not in "iu" or self.x.dtype == np.uint64:
             return None
         least = np.array(self.x[0], np.int64)
@@ -257,7 +258,7 @@ class ArrayTable(Table):
 
 
 class SparseTable(Table):
-    """SciPy sparse, matrix or array, any format. A cell that is not stored is zero."""
+    """A SciPy sparse matrix or array in any format. Cells that are not stored are zero."""
 
     def __init__(self, x: Any) -> None:
         if x.dtype.kind == "c":
@@ -267,7 +268,7 @@ class SparseTable(Table):
         is_unusual = x.dtype.char in "Oeg" or not x.dtype.isnative
         self.x = (x.astype(float) if is_unusual else x).tocsr()  # itself, if it is CSR
         if not self.x.has_canonical_format:
-            self.x = self.x.copy()  # the user's arrays stay as they are
+            self.x = self.x.copy()  # the user's arrays must not change
             self.x.sum_duplicates()
         self.native = self.x
         self.rows, self.width = self.x.shape
@@ -290,7 +291,7 @@ class SparseTable(Table):
 
 
 def _as_array(x: Any) -> Array:
-    if type(x) is np.ndarray and x.dtype == float:  # a shortcut: most tables are
+    if type(x) is np.ndarray and x.dtype == float:  # a shortcut for most tables
         return x
     if isinstance(x, np.ma.MaskedArray):
         x = np.ma.filled(x.astype(object if x.dtype.kind in "OUST" else float), np.nan)
@@ -299,7 +300,7 @@ def _as_array(x: Any) -> Array:
     except ValueError as error:
         raise ValueError(f"X is not a table: {error}") from None
     if array.dtype.kind in "UST" and not isinstance(x, np.ndarray):
-        array = np.array(x, dtype=object)  # a list of mixed lists, which NumPy made all text
+        array = np.array(x, dtype=object)  # NumPy would convert lists of mixed types to text
     if array.dtype.kind == "c":
         raise ValueError("Complex data not supported\n")
     if array.dtype.kind in "Mm":
@@ -332,19 +333,19 @@ def refuse_invalid_shape(shape: tuple[int, ...]) -> None:
 
 
 def are_texts(cells: Any) -> bool:
-    """Return whether there is a cell, and all of them are texts."""
+    """Return whether there are cells, and all of them are text."""
     return len(cells) > 0 and all(isinstance(cell, str) for cell in cells)
 
 
 def series_by_key(values: Array, keys: Sequence[Hashable], name: str) -> pd.Series:
-    """Return numbers of features as a series by their names, which may be tuples of columns."""
-    # Arrow refuses texts with surrogates
+    """Return numbers of features as a series, indexed by names, which may be tuples of columns."""
+    # object, as Arrow rejects text with surrogates
     index = pd.Index(keys, dtype=object, tupleize_cols=False, name="feature")
     return pd.Series(np.asarray(values, float), index, name=name)
 
 
 class FrameTable(Table):
-    """A dataframe of pandas, or any other as narwhals sees it. Columns are named by label."""
+    """A pandas dataframe, or another one through narwhals. Columns are named by label."""
 
     def __init__(self, x: pd.DataFrame | nw.DataFrame) -> None:
         self.x, self.native = x, nw.to_native(x, pass_through=True)
@@ -356,16 +357,16 @@ class FrameTable(Table):
 
     @property
     def is_pandas(self) -> bool:
-        """Whether it is a dataframe of pandas, as code in messages expects."""
+        """Whether it is a pandas dataframe, as code in messages assumes."""
         return isinstance(self.x, pd.DataFrame)
 
     @property
     def index(self) -> Array:
-        """Names of the rows, those of an index of several levels as tuples."""
+        """Names of the rows; tuples for a MultiIndex."""
         return self.x.index.to_numpy() if self.is_pandas else super().index
 
     def column(self, place: int) -> Any:
-        """Return a column of pandas or Arrow: see `plain_column`."""
+        """Return a column as a pandas series or Arrow array: see `plain_column`."""
         name = self.columns[place]
         return plain_column(name, self.x[name])
 
@@ -385,7 +386,7 @@ class FrameTable(Table):
         else:
             try:
                 dtype = pa.array(cells.iloc[:0]).type
-            except pa.ArrowException:  # it has no sparse or complex numbers
+            except pa.ArrowException:  # Arrow has no sparse or complex numbers
                 dtype = pa.struct([])
         if types.is_temporal(dtype):
             raise time_error(f"column {name!r}", str(dtype).replace("timestamp", "datetime"))
@@ -394,15 +395,15 @@ class FrameTable(Table):
             return words_of(name, kind == "words")
         if not kind:
             raise ValueError(
-                f"column {name!r} holds {self.x[name].dtype}, for which no family can be inferred: "
+                f"column {name!r} holds {self.x[name].dtype}, so no family can be inferred: "
                 "declare one, or convert the column."
             )
         return {"integer": "number", "text": "level", "empty": "level"}.get(kind, kind)
 
     def numbers(self, columns: Places) -> Any:
-        """Return columns as they lie, bytes where all are booleans."""
+        """Return columns without copying them; booleans as bytes."""
         is_small = self.is_pandas and self.rows * self.width <= MAX_CELLS_AT_ONCE
-        if is_small and columns == range(self.width):  # one by one would take longer
+        if is_small and columns == range(self.width):  # faster than one by one
             array = self.x.to_numpy()
             if array.dtype in (*FLOATS, *INTEGERS):
                 return array
@@ -412,7 +413,7 @@ class FrameTable(Table):
         return Columns(parts, dtype if is_narrow else np.dtype(float))
 
     def column_numbers(self, place: int) -> Array:
-        """Return a column as floats, or as narrower numbers where it has them."""
+        """Return a column as floats, or with its narrower numeric type."""
         column = self.column(place)
         if isinstance(column, pa.ChunkedArray):
             if types.is_dictionary(column.type):
@@ -430,7 +431,7 @@ class FrameTable(Table):
         cells = self.column(column)
         if isinstance(cells, pa.ChunkedArray):
             if types.is_dictionary(cells.type):
-                cells = cells.cast(cells.type.value_type)  # not all may occur, and some twice
+                cells = cells.cast(cells.type.value_type)  # levels may be unused or repeated
             if is_text(cells.type):
                 coded = cells.dictionary_encode().combine_chunks()
                 codes = coded.indices.fill_null(-1).to_numpy()
@@ -449,7 +450,7 @@ class FrameTable(Table):
     def declared(self, column: int) -> tuple[Any, ...] | None:
         cells = self.x[self.columns[column]]
         if isinstance(cells.dtype, pd.CategoricalDtype):
-            return tuple(cells.cat.categories.tolist())  # which need not be text
+            return tuple(cells.cat.categories.tolist())  # not necessarily text
         return tuple(cells.dtype.categories) if isinstance(cells.dtype, nw.Enum) else None
 
 
@@ -457,12 +458,11 @@ class FrameTable(Table):
 
 
 def open_table(x: Any, n_jobs: int | None = 1, *, documents: bool = False) -> Table:
-    """Return the table behind whatever the user has, which `n_jobs` threads may read.
+    """Return a `Table` for any user's table, which `n_jobs` threads may read.
 
-    Lists of texts are cells side by side unless they are ragged, or it is declared that they are
-    `documents`.
+    Lists of texts are rows of cells unless they are ragged, or declared to be `documents`.
     """
-    # what is common is known by its type, in no time: single rows are asked for one by one
+    # a fast path by type, for services that predict single rows
     is_plain = type(x) is np.ndarray and x.dtype.kind not in "OV"
     table = ArrayTable(x) if is_plain else _table_of(x, documents)
     table.n_jobs = n_jobs
@@ -488,7 +488,7 @@ def _table_of(x: Any, documents: bool) -> Table:
 
 
 def cells_of_series(x: Any) -> Any:
-    """Return the lists or texts of a series as a list; anything but a series as it is."""
+    """Return the lists or texts of a series as a list; return anything else unchanged."""
     if not nw.dependencies.is_into_series(x):
         return x
     series = nw.from_native(x, series_only=True)
@@ -502,10 +502,9 @@ def cells_of_series(x: Any) -> Any:
 
 
 def are_documents(x: Any, declared: bool) -> bool:
-    """Return whether rows are lists of words, and not cells side by side.
+    """Return whether rows are lists of words rather than rows of cells.
 
-    They are if they are lists of texts of different lengths, or if it is `declared` that a row is
-    one list.
+    They are if they are lists of texts with different lengths, or if that is `declared`.
     """
     is_flat = isinstance(x, (list, tuple)) or (isinstance(x, np.ndarray) and x.ndim == 1)
     if not (is_flat and len(x) and all(isinstance(row, LISTS) for row in x)):
@@ -514,12 +513,12 @@ def are_documents(x: Any, declared: bool) -> bool:
 
 
 def frame_of(x: Any) -> Any:
-    """Return the dataframe that X is, holds, or offers by Arrow's protocol of streams.
+    """Return the dataframe that X is, contains, or exports by Arrow's stream protocol.
 
-    None for what has no names.
+    None for tables without names.
     """
     if hasattr(type(x), "reset_coords"):  # xarray's
-        x = x.reset_coords(drop=True).to_pandas()  # of its coordinates, those of the axes stay
+        x = x.reset_coords(drop=True).to_pandas()  # keep only the coordinates of axes
     frame = nw.from_native(x, pass_through=True)
     if isinstance(frame, nw.LazyFrame):
         raise TypeError(
@@ -533,15 +532,15 @@ def frame_of(x: Any) -> Any:
         if len(frame):
             return frame
         raise ValueError(
-            "X is a stream without rows, or one that was read already: it can be read only once. "
-            "Keep its rows: X = pyarrow.table(X)."
+            "X is a stream without rows, or one that was already read: a stream can be read only "
+            "once. Keep its rows: X = pyarrow.table(X)."
         )
     refuse_lost_names(frame)
     return None
 
 
 def refuse_lost_names(x: Any) -> None:
-    """Raise for rows or columns whose names would be lost."""
+    """Raise for tables whose column names would be lost."""
     first = x[0] if isinstance(x, list | tuple) and len(x) else x
     for each in (x, first):
         names = getattr(getattr(each, "dtype", None), "names", None) or hasattr(each, "_fields")

@@ -24,7 +24,7 @@ def penguins() -> "results.DataFrame":
     See Also
     --------
     dogs : Six rows, to check by hand.
-    spam : E-mails as counts of words.
+    spam : Word counts of e-mails.
 
     Notes
     -----
@@ -52,7 +52,7 @@ def dogs() -> "results.DataFrame":
 
     See Also
     --------
-    penguins : A table of usual size.
+    penguins : A table of a more usual size.
 
     Notes
     -----
@@ -76,7 +76,7 @@ def spam() -> "results.DataFrame":
     -------
     pandas.DataFrame
         The first column, ``label``, is ``"ham"`` or ``"spam"``. The others are counts of words,
-        small unsigned integers of which most are 0, in the order of how many mails have the word.
+        small unsigned integers, mostly 0, sorted by how many mails have the word.
 
     See Also
     --------
@@ -90,13 +90,13 @@ def spam() -> "results.DataFrame":
     1.0), while the database contents are licensed under Creative Commons Zero v1.0 Universal (CC0
     1.0)."
 
-    How it was made: from each mail the subject and the text that its author wrote were taken,
-    without headers, quoted lines, signatures, HTML tags, addresses, links and numbers, all in lower
-    case. Mails of which more than half repeats an earlier one were left out; then 1,350 of 3,883
-    ham and 650 of 1,127 spam were taken, evenly spread. The words are the 1,500 that occur in most
-    of these mails (the rarest is in 21), except those that are mostly written with a capital
-    letter: names of people, places and companies. Counts end at 255. The ham is mail of 2002 from
-    lists about software, and newsletters; a filter that learns from it knows no other.
+    How it was made: each mail was reduced to its subject and the text written by its author, in
+    lower case, without headers, quoted lines, signatures, HTML tags, addresses, links and numbers.
+    Mails that mostly repeat an earlier one were dropped; then 1,350 of 3,883 ham and 650 of 1,127
+    spam were selected, evenly spaced. The words are the 1,500 that occur in the most mails (the
+    rarest in 21), except those that are mostly capitalised: names of people, places and companies.
+    Counts are capped at 255. The ham is mail of 2002 from software mailing lists, and newsletters,
+    so a filter trained on it knows no other kind.
 
     Examples
     --------

@@ -6,13 +6,13 @@ The file is a zip archive whose members are not compressed:
                    (shard.json: a shard's classes, columns and blocks, and a note)
     arrays/N.npy   the arrays of these, in NumPy's format
 
-What was observed (`stats`), what was believed before (`prior`) and what the user asked for
-(`params`) are stored; the rest is derived. Values are written as `codec` says.
+The file stores the `stats`, the `prior` and the user's `params`; the rest is derived. `codec`
+defines how values are written.
 
-Reading trusts nothing, and runs nothing. Members are together no longer than the file, each array
-as long as its type and shape, and all that is unpacked has one limit; records are made by the
-constructors that users call, which check their numbers; and stats and prior have to be such as
-their family would make of their columns.
+Reading trusts nothing and runs no code. The members together are no longer than the file, each
+array is as long as its type and shape say, and the total unpacked size is limited. Records are made
+by the public constructors, which check their numbers, and stats and prior must be those that their
+family would make for their columns.
 """
 
 from bayesnb.persistence.codec import Saved

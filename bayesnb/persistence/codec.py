@@ -1,18 +1,18 @@
-"""Values as JSON beside numbered arrays, and back.
+"""Values as JSON plus numbered arrays, and back.
 
-JSON's own kinds stand for themselves. An object is a mapping, unless its one key says what it is:
+JSON types stand for themselves. An object is a mapping, unless its single key is one of these tags:
 
     $tuple $set $frozenset     of values
-    $mapping                   of pairs, where keys are not texts
-    $range                     first, last + 1, step
+    $mapping                   of pairs, if keys are not strings
+    $range                     start, stop, step
     $float                     "nan", "inf" or "-inf", which JSON lacks
-    $array $scalar             the number of an array, or of one of a single NumPy value
-    $repeated                  the number of an array, and the shape to which it is broadcast
-    $objects $strings          shape and values of an array of objects, or of NumPy's strings
+    $array $scalar             the number of an array, or of a NumPy scalar
+    $repeated                  the number of an array, and the shape that it broadcasts to
+    $objects $strings          shape and values of an array of objects, or of NumPy strings
     $csr                       shape, data, indices and indptr of a sparse matrix
     $Gaussian, $Shard, ...     a record of bayesnb, by its fields
 
-A name in a file is only ever looked up among the names here.
+Names in a file are only looked up among the names here.
 """
 
 import io
@@ -49,14 +49,14 @@ GROUPS: dict[str, type] = {
     "$frozenset": frozenset,
 }
 STRINGS = np.dtypes.StringDType()
-PLAIN_KINDS = "biufUS"  # of arrays that NumPy writes without pickle
+PLAIN_KINDS = "biufUS"  # kinds of arrays that NumPy writes without pickle
 MAX_RANGE = 1 << 20  # numbers of a range; longer ones are written out
 POINTER = NUMBER = 8  # bytes
 
 
 @dataclass(frozen=True, eq=False)
 class Saved:
-    """A fitted estimator: its class and parameters, what it has learnt, its prior, and a note."""
+    """A fitted estimator: class, parameters, stats, prior, exponents, and a note."""
 
     estimator: str
     params: dict[str, Any]
@@ -94,12 +94,12 @@ def list_records() -> dict[str, type]:
         Scale,
         *FAMILIES.values(),
     ]
-    kinds += subclasses(Record)  # of families that others register, too
+    kinds += subclasses(Record)  # including those of registered third-party families
     return {kind.__name__: kind for kind in kinds}
 
 
 def subclasses(kind: type) -> Iterable[type]:
-    """Yield the classes below a class."""
+    """Yield all subclasses of a class."""
     each: type
     for each in kind.__subclasses__():
         yield each
@@ -107,16 +107,16 @@ def subclasses(kind: type) -> Iterable[type]:
 
 
 class Packer:
-    """Values as JSON; their arrays are collected, each once."""
+    """Converts values to JSON, and collects their arrays, each once."""
 
     def __init__(self) -> None:
         self.arrays: list[Array] = []
         self._records = list_records()
         self._numbers: dict[int, int] = {}
-        self._originals: list[Array] = []  # alive, so that no other array gets their id
+        self._originals: list[Array] = []  # kept alive, so that their ids stay unique
 
     def pack(self, value: Any, where: str) -> Json:
-        """Return the JSON of a value; `where` names it in an error."""
+        """Return a value as JSON; `where` names it in errors."""
         kind = type(value)
         if kind in (NoneType, bool, str, int):
             return value
@@ -175,7 +175,7 @@ class Packer:
         return {"$repeated": [number, list(array.shape)]}
 
     def _number(self, array: Array, where: str) -> int:
-        """Return the number of an array, of which what broadcasting repeats is written once."""
+        """Return the number of an array; repeats from broadcasting are not stored."""
         if array.dtype.kind not in PLAIN_KINDS:
             raise ValueError(
                 f"{where}: an array of {array.dtype} cannot be saved. "
@@ -189,15 +189,15 @@ class Packer:
 
 
 def field_names(kind: type) -> tuple[str, ...]:
-    """Return the names of the fields of which a record is made."""
+    """Return the names of the constructor's fields."""
     return tuple(each.name for each in fields(kind) if each.init)
 
 
 class Unpacker:
-    """Values of JSON whose arrays `read` returns by number, of at most `limit` bytes together.
+    """Converts JSON to values, with arrays from `read(number)`, up to `limit` bytes in total.
 
-    The limit is on all that a few bytes can ask for over and over: an array each time it is
-    referred to, a shape, a range.
+    The limit covers everything that a few bytes can request repeatedly: references to an array, a
+    shape, a range.
     """
 
     def __init__(self, read: Callable[[int], Array], limit: int) -> None:
@@ -207,15 +207,15 @@ class Unpacker:
         self._arrays: dict[int, Array] = {}
 
     def take(self, shape: Iterable[int], itemsize: int) -> None:
-        """Charge an array before it is made; sums over an empty axis are as large as the others."""
+        """Charge an array against the limit before it is made; empty axes count as 1."""
         self._left -= math.prod(max(size, 1) for size in shape) * itemsize
         if self._left < 0:
             raise ValueError(
-                "its contents would take more memory than any file of its length needs"
+                "its contents would take more memory than any valid file of its length"
             )
 
     def unpack(self, packed: Json) -> Any:
-        """Return the value that JSON stands for; raise for what `Packer.pack` never makes."""
+        """Return the value of JSON; raise for JSON that `Packer.pack` never makes."""
         if isinstance(packed, list):
             return self._unpack_all(packed)
         if not isinstance(packed, dict):
@@ -256,7 +256,7 @@ class Unpacker:
 
     def _unpack_range(self, packed: Json) -> range:
         numbers = range(*packed)
-        self.take([len(numbers)], 8 * NUMBER)  # as a tuple of Python's integers
+        self.take([len(numbers)], 8 * NUMBER)  # as if it were a tuple of integers
         return numbers
 
     def _array(self, number: Json) -> Array:
@@ -281,7 +281,7 @@ class Unpacker:
         return cells
 
     def _unpack_record(self, kind: type, packed: Json) -> Any:
-        """Return a record, made by its constructor of fields of the declared types."""
+        """Make a record by its constructor, after checking the types of its fields."""
         values = {}
         for name, value in expect(packed, dict).items():
             values[name] = self.unpack(value)
@@ -292,7 +292,7 @@ class Unpacker:
             is_parameter = issubclass(kind, Record) and field.name not in kind.layout
             if not (is_floats(value) if is_parameter else is_instance(value, field.type)):
                 raise ValueError(f"{field.name} of {kind.__name__} cannot be {value!r:.50}")
-        if issubclass(kind, Belief):  # a matrix may be made of a row of numbers
+        if issubclass(kind, Belief):  # the constructor may expand a row of numbers to a matrix
             widths = (size for value in values.values() for size in np.shape(value)[-1:])
             self.take([max(widths, default=1)] * kind.degree, NUMBER)
         if issubclass(kind, Record):
@@ -303,7 +303,7 @@ class Unpacker:
 def expect(value: Any, kind: type) -> Any:
     """Return the value if it is of this type, and raise otherwise."""
     if not isinstance(value, kind):
-        raise ValueError(f"{value!r:.50} stands where a {kind.__name__} belongs")
+        raise ValueError(f"expected a {kind.__name__}, got {value!r:.50}")
     return value
 
 
@@ -313,7 +313,7 @@ def is_floats(value: Any) -> bool:
 
 
 def is_instance(value: Any, declared: Any) -> bool:
-    """Return whether a value is of the type that a field declares, parameters of types apart."""
+    """Return whether a value has the declared type of a field, ignoring type parameters."""
     if isinstance(declared, UnionType):
         return any(is_instance(value, each) for each in get_args(declared))
     if declared is Any:
@@ -331,7 +331,7 @@ def array_bytes(array: Array) -> bytes:
 
 
 def read_array(data: bytes) -> Array:
-    """Return the array in these bytes, which are as many as its header says, or an error."""
+    """Return the array in these bytes; raise unless their number matches the header."""
     stream = io.BytesIO(data)
     np.lib.format.read_magic(stream)
     shape, is_fortran, dtype = np.lib.format.read_array_header_1_0(stream)
@@ -340,7 +340,7 @@ def read_array(data: bytes) -> Array:
     numbers = np.frombuffer(data, dtype, offset=stream.tell()).copy()
     array = numbers.reshape(shape, order="F" if is_fortran else "C")
     if dtype.kind == "b" and (array.view(np.uint8) > 1).any():
-        raise ValueError("an array of booleans holds a value that is neither")
+        raise ValueError("an array of booleans holds another value")
     if dtype.kind == "U":
-        array.tolist()  # raises where a code is no letter
+        array.tolist()  # raises for invalid characters
     return array

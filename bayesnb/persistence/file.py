@@ -1,4 +1,4 @@
-"""Files of estimators and shards: written whole or not at all, read as a stranger's."""
+"""Files of estimators and shards: written completely or not at all, and read as untrusted."""
 
 import errno
 import io
@@ -18,22 +18,25 @@ from bayesnb.persistence.codec import Json, Packer, Saved, Unpacker, array_bytes
 from bayesnb.safe_output import replacing
 
 VERSION = 4  # of the format; a reader refuses others
-FREE_BYTES = 1 << 27  # that reading a file may take, besides so many
-BYTES_PER_BYTE = 64  # for each of its own
+FREE_BYTES = 1 << 27  # memory that reading any file may take, plus
+BYTES_PER_BYTE = 64  # for each byte of the file
 MAX_LETTERS = 300  # of a reason
 Source = Any  # a path, or bytes
 
 
-READERS = {"model": "bayesnb.load", "shard": "bayesnb.scale.loads"}  # kind of file -> what reads it
-ADVICE = "Copy the file again from where it was saved, or make it again."
+READERS = {
+    "model": "bayesnb.load",
+    "shard": "bayesnb.scale.loads",
+}  # kind of file -> function that reads it
+ADVICE = "Copy the file again, or save it again."
 
 
 class WrongKindError(ValueError):
-    """A sound file of another kind, or of another format."""
+    """A valid file of another kind or format version."""
 
 
 def write(saved: Saved, path: Any) -> None:
-    """Write an estimator to a file, in place of what is there."""
+    """Write an estimator to a file, replacing an existing one."""
     with writing_errors("model"):
         check_saved(saved)
     with replacing(path) as file:
@@ -41,7 +44,7 @@ def write(saved: Saved, path: Any) -> None:
 
 
 def read(path: Any) -> Saved:
-    """Return the estimator in a file; a ValueError for a file that `write` did not make."""
+    """Return the estimator in a file; raise ValueError for any other file."""
     with reading_errors(path):
         saved = expect(read_members(path, "model")["model"], Saved)
         check_saved(saved)
@@ -49,7 +52,7 @@ def read(path: Any) -> Saved:
 
 
 def write_shard(shard: Shard, path: Any, note: Any = None) -> None:
-    """Write a shard to a file, in place of what is there, and with it a note of plain values."""
+    """Write a shard and a note of plain values to a file, replacing an existing one."""
     data = shard_bytes(shard, note)
     with replacing(path) as file:
         file.write(data)
@@ -59,7 +62,7 @@ def shard_bytes(shard: Shard, note: Any = None) -> bytes:
     """Return the bytes that `write_shard` writes."""
     if not isinstance(shard, Shard):
         raise TypeError(
-            f"expected a shard, as bayesnb.scale.shard makes of rows, got {shard!r:.100}."
+            f"expected a shard, such as bayesnb.scale.shard returns, got {shard!r:.100}."
         )
     with writing_errors("shard"):
         check_shard(shard)
@@ -69,7 +72,7 @@ def shard_bytes(shard: Shard, note: Any = None) -> bytes:
 
 
 def read_shard(source: Source) -> tuple[Shard, Any]:
-    """Return the shard in a file, or in bytes, and its note; a ValueError for any other file."""
+    """Return the shard in a file or in bytes, and its note; raise ValueError for any other file."""
     with reading_errors(source, "shard"):
         content = read_members(source, "shard")
         shard = expect(content["shard"], Shard)
@@ -81,7 +84,7 @@ def read_shard(source: Source) -> tuple[Shard, Any]:
 
 
 def write_archive(file: IO[bytes], kind: str, content: dict[str, Any]) -> None:
-    """Write an archive, without compression, of a document and the arrays that it refers to."""
+    """Write an uncompressed archive of a document and its arrays."""
     packer = Packer()
     document = {
         "format": f"bayesnb {kind}",
@@ -97,7 +100,7 @@ def write_archive(file: IO[bytes], kind: str, content: dict[str, Any]) -> None:
         allow_nan=False,
         separators=(",", ":"),
     ).encode("ascii")
-    # entries without a date, so that the same model makes the same file
+    # entries have no date, so that equal models give equal files
     with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
         archive.writestr(zipfile.ZipInfo(f"{kind}.json"), text)
         for number, array in enumerate(packer.arrays):
@@ -112,7 +115,7 @@ def read_members(source: Source, kind: str) -> dict[str, Any]:
             for other, reader in READERS.items():
                 if f"{other}.json" in names:
                     raise WrongKindError(f"holds a {other}, not a {kind}: {reader} reads it.")
-            raise ValueError(f"there is no {kind}.json in it")
+            raise ValueError(f"it contains no {kind}.json")
         document = parse_document(archive.read(f"{kind}.json"), kind)
 
         def read(number: int) -> Array:
@@ -124,11 +127,11 @@ def read_members(source: Source, kind: str) -> dict[str, Any]:
 
 @contextmanager
 def open_archive(source: Source) -> Iterator[tuple[zipfile.ZipFile, int]]:
-    """Open the archive in a file, or in bytes; its members are together no longer than it is."""
+    """Open an archive in a file or in bytes, whose members together are no longer than it."""
     with io.BytesIO(source) if isinstance(source, bytes) else open(source, "rb") as file:
         size = file.seek(0, os.SEEK_END)
-        if not (size and zipfile.is_zipfile(file)):  # a device has no size, and maybe no end
-            raise ValueError("it is no zip archive, or the end of it is missing")
+        if not (size and zipfile.is_zipfile(file)):  # a device has size 0, and maybe no end
+            raise ValueError("it is not a zip archive, or its end is missing")
         with zipfile.ZipFile(file) as archive:
             members = archive.infolist()
             if any(each.compress_type != zipfile.ZIP_STORED for each in members):
@@ -139,17 +142,17 @@ def open_archive(source: Source) -> Iterator[tuple[zipfile.ZipFile, int]]:
 
 
 def parse_document(text: bytes, kind: str) -> Json:
-    """Return the document of a file, of which the format is known."""
+    """Return the document of a file, after checking its format."""
     document = json.loads(text)
     if not isinstance(document, dict) or document.get("format") != f"bayesnb {kind}":
-        raise ValueError("it is not marked as one")
+        raise ValueError("it has another format")
     version = document.get("version")
     if version != VERSION:
         advice = ADVICE
         if isinstance(version, int) and version > VERSION:
             advice = "Install a newer bayesnb."
         raise WrongKindError(
-            f"is of format {version!r:.20}, written by {document.get('written_by')!s:.50}; "
+            f"has format {version!r:.20}, written by {document.get('written_by')!s:.50}; "
             f"bayesnb {__version__} reads format {VERSION}. {advice}"
         )
     return document
@@ -160,7 +163,7 @@ def parse_document(text: bytes, kind: str) -> Json:
 
 @contextmanager
 def writing_errors(kind: str) -> Iterator[None]:
-    """Say of a ValueError that this cannot be saved."""
+    """Prefix ValueErrors with "this cannot be saved"."""
     try:
         yield
     except ValueError as error:
@@ -169,10 +172,10 @@ def writing_errors(kind: str) -> Iterator[None]:
 
 @contextmanager
 def reading_errors(source: Source, kind: str = "model") -> Iterator[None]:
-    """Turn every failure to read a file, or bytes, into one ValueError: which, why, what to do.
+    """Turn every failure to read a file or bytes into one ValueError: which, why, what to do.
 
-    A hostile file may make anything fail anywhere: this is about every exception but those of the
-    machine, and those that only a mistake of ours can make.
+    A hostile file can make anything fail, so this covers all exceptions except those of the machine
+    and those that only a bug can cause.
     """
     source_name = repr(str(source))
     if isinstance(source, bytes):
@@ -185,7 +188,7 @@ def reading_errors(source: Source, kind: str = "model") -> Iterator[None]:
         raise ValueError(f"{source_name} {error}") from None
     except Exception as error:
         if isinstance(error, OSError) and error.errno not in (None, errno.EINVAL):
-            raise  # the disk's, not the file's
+            raise  # an error of the disk, not of the file
         reason = shorten(str(error)[: 2 * MAX_LETTERS], MAX_LETTERS).rstrip(".")
         if not isinstance(error, ValueError):
             reason = f"something is missing or invalid ({type(error).__name__}: {reason})"
