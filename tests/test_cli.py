@@ -197,7 +197,7 @@ def test_columns_that_are_most_likely_no_features_are_named(capsys: pytest.Captu
 def test_a_decimal_comma_is_read_where_the_command_says_so(capsys: pytest.CaptureFixture) -> None:
     write("t.csv", "a;b;y\n" + "".join(f"{n},5;{n};{'uv'[n % 2]}\n" for n in range(10)))
     assert isinstance(fit("t.csv").families_["a"], nb.Categorical)
-    assert "the decimal mark is ','" in capsys.readouterr().err
+    assert "set the decimal mark to ','" in capsys.readouterr().err
     model = fit("t.csv", "--decimal", ",")
     X = pd.DataFrame({"a": np.arange(10) + 0.5, "b": range(10)})
     assert predict("t.csv", "--decimal", ",")["predicted"].tolist() == model.predict(X).tolist()
@@ -368,7 +368,7 @@ FAILURES = """
 1 | no a | predict m.bnb t.csv -o goal.csv | columns of the model: t.csv has no column 'a'
 1 | late text | predict m.bnb t.csv -o goal.csv | row 40000, column 'a': 'abc' is not a number
 1 | late text | predict m.bnb t.csv | row 40000, column 'a': 'abc' is not a number
-1 | predicted | predict m.bnb t.csv --append -o goal.csv | 'predicted' already
+1 | predicted | predict m.bnb t.csv --append -o goal.csv | already has a column 'predicted'
 1 | small | predict mean.bnb t.csv --interval -o goal.csv | there are no intervals
 1 | small | predict m.bnb - -o goal.csv | standard input: it is closed
 2 | small | rapport | No such command 'rapport'. (Did you mean one of: 'export', 'report'?)

@@ -44,7 +44,7 @@ SUSPECT: dict[str, tuple[list[Any], str, str, float | None]] = {
     "euro": ([f"{i}.234,50 \u20ac" for i in DAYS], "numbers with '\u20ac'", "1234.50 for", 1234.5),
     "share": ([f"{i} %" for i in DAYS], "holds numbers with '%'", "1 for '1 %'", 1.0),
     "debt": ([f"({i}.50 $)" for i in DAYS], "numbers with '$'", "replace('[(", -1.5),
-    "people": ([f"{i},234" for i in DAYS], "between thousands", "With a decimal comma", 1234.0),
+    "people": ([f"{i},234" for i in DAYS], "thousands separators", "With a decimal comma", 1234.0),
     "comma": ([f"{i},5" for i in DAYS], "a decimal comma", "1.5 for '1,5'", 1.5),
 }
 

@@ -230,12 +230,12 @@ def misfits() -> dict[str, tuple[tuple[Any, ...], str]]:
     ]
     two_kinds = [chunk(np.full((9, 1), cell, object), 9) for cell in (1.0, "a")]
     return {
-        "labels in memory beside a frame": ((frame, Y), "y is in memory, and how long"),
+        "labels in memory beside a frame": ((frame, Y), "y is in memory, but the lengths"),
         "labels in memory beside unknown chunks": ((unknown, Y), "compute_chunk_sizes"),
         "weights in memory": ((frame, labels, np.ones(ROWS)), "sample_weight is in memory"),
-        "other partitions": ((frame, labels.repartition(npartitions=2)), "6 partitions and y 2"),
-        "other lengths": ((frame, labels[labels != "a"]), r"partition \d.*cut both alike"),
-        "too few labels": ((X, Y[:-1]), "X has 400 rows, and y 399"),
+        "other partitions": ((frame, labels.repartition(npartitions=2)), "6 partitions and y has 2"),
+        "other lengths": ((frame, labels[labels != "a"]), r"partition \d.*split alike"),
+        "too few labels": ((X, Y[:-1]), "X has 400 rows, but y has 399"),
         "no labels": ((X, None), "y is None"),
         "one axis": ((X[:, 0], Y), "Expected 2D array, got 1D array"),
         "a series": ((frame["u"], labels), r"Expected 2D array.*to_frame"),
@@ -252,11 +252,11 @@ def misfits() -> dict[str, tuple[tuple[Any, ...], str]]:
         "labels of two types": ((X[:200], da.concatenate(two_types)), "labels are .* in one part"),
         "columns of two kinds": (
             (da.concatenate(two_kinds), Y[:18]),
-            "partition 1, whose rows are counted from 0: column 0 is not numeric",
+            "partition 1, counting its rows from 0: column 0 is not numeric",
         ),
         "an infinite cell": ((da.where(X > 20, np.inf, X), Y), r"partition \d.* is infinite"),
         "a bag": ((db.from_sequence([1]), Y), "only arrays and dataframes"),
-        "a bag of labels": ((X, db.from_sequence([1])), "y is a Bag"),
+        "a bag of labels": ((X, db.from_sequence([1])), "y is a Dask Bag"),
         "a lazy number": ((X, Y, da.ones(ROWS).sum()), "give an array or a series"),
         "lazy labels": ((NUMBERS, chunk(Y, 90)), r"y is a lazy Dask collection.*y\.compute\(\)"),
     }
@@ -307,7 +307,7 @@ def test_an_error_or_a_warning_of_a_prediction_comes_with_its_partition() -> Non
     wrong = COUNTS.astype(float)
     wrong[230, 1] = -1
     lazy = nb.PoissonNB().fit(COUNTS, Y).predict_proba(chunk(wrong, (100, 6)))
-    with pytest.raises(ValueError, match=r"partition 2, whose rows are counted from 0: .*row 30"):
+    with pytest.raises(ValueError, match=r"partition 2, counting its rows from 0: .*row 30"):
         lazy.compute()
     new = part(FRAME.assign(word=FRAME["word"].replace("q", "unheard of")))[0]
     with pytest.warns(nb.UnseenLevelWarning, match="'unheard of'"):

@@ -296,7 +296,7 @@ def test_names_of_folders_may_have_any_order_and_a_column_only_once() -> None:
     assert list(model.families_) == ["age", "k", "l"]
     Path("twice/k=1/k=2").mkdir(parents=True)
     write(mixed(), "twice/k=1/k=2/t.parquet")
-    with pytest.raises(ValueError, match=r"t\.parquet: the names of its folders give 'k' twice"):
+    with pytest.raises(ValueError, match=r"t\.parquet: the names of its folders contain 'k' twice"):
         fit_files(NaiveBayes(), "twice", "label")
 
 
@@ -382,7 +382,7 @@ FAULTS = [
     ("a,b,label\n1,2,p\n1,2,\n", "bad.csv.*column 'label'.*first at row 1"),
     ("a,a,label\n1,2,p\n", "bad.csv.*'a' twice"),
     ("a,c,label\n1,2,p\n", "bad.csv lacks 'b' and also has 'c'"),
-    ("a,b,label\n1,x,p\n", "good.parquet: column 'b' holds numbers, and in bad.csv text"),
+    ("a,b,label\n1,x,p\n", "good.parquet: column 'b' holds numbers, but in bad.csv text"),
     (LONG + "1,q\n", "bad.csv, row 5000: it has 2 fields, but the header has 3"),
     (LONG + '1,"2,q\n', r'bad.csv, row 5000: .* a quote \("\) is not closed'),
     (LONG + '1,2,"q\n1,2,q\n', r'bad.csv: a quote \("\) is opened and never'),
@@ -435,10 +435,10 @@ ARGUMENTS: list[tuple[Any, dict[str, Any], str]] = [
         {"target": "labels"},
         "target: t.parquet has no column 'labels'; did you mean 'label'",
     ),
-    ("t.parquet", {"sample_weight": "town"}, "'town' holds text, and numbers are needed"),
+    ("t.parquet", {"sample_weight": "town"}, "'town' holds text, but numbers are needed"),
     ("t.parquet", {"columns": ["age", "age"]}, "'age' is named twice"),
     ("t.parquet", {"columns": ["age", "label"]}, "'label' holds the labels"),
-    ("t.parquet", {"kinds": {"age": "real"}}, "'real'; it is one of number"),
+    ("t.parquet", {"kinds": {"age": "real"}}, "'real'; use one of number"),
     ("t.parquet", {"batch_rows": 0}, "batch_rows must be at least 1, got 0"),
     ("days.parquet", {}, "column 'days' holds dates or times.*days since 1970"),
     (["t.parquet", "days.parquet"], {}, "days.parquet also has 'days', unlike t.parquet"),
@@ -456,9 +456,9 @@ def test_what_cannot_be_read_is_named(paths: Any, arguments: dict[str, Any], mes
 
 PREDICTIONS: list[tuple[Any, dict[str, Any], str]] = [
     ("u.parquet", {}, "columns of the model: u.parquet has no column 'age'"),
-    ("v.parquet", {"columns": ["p_no"]}, "column 'p_no' already: rename it"),
+    ("v.parquet", {"columns": ["p_no"]}, "already has a column 'p_no': rename it"),
     (["t.parquet", "v.parquet"], {"columns": ["p_no"]}, "t.parquet.* 'p_no'"),
-    (["t.parquet", "w.parquet"], {"columns": ["weight"]}, "'weight' is .*, and later"),
+    (["t.parquet", "w.parquet"], {"columns": ["weight"]}, "'weight' is .* later"),
     ("none.parquet", {}, "there is no row to predict"),
     ("bad.csv", {}, "bad.csv, row 500, column 'age': 'x' is not a number"),
 ]
@@ -482,7 +482,7 @@ def test_what_cannot_be_predicted_leaves_no_file(
     frame.to_csv("bad.csv", index=False)
     with pytest.raises(ValueError, match=message):
         predict_files(model, paths, "out.parquet", batch_rows=100, **arguments)
-    with pytest.raises(ValueError, match="is one of the files that are read"):
+    with pytest.raises(ValueError, match="is one of the input files"):
         predict_files(model, "t.parquet", "./t.parquet")
     assert not list(Path().glob("*out*"))
 
@@ -545,7 +545,7 @@ OTHERS: list[tuple[Any, dict[str, Any], str]] = [
     (NaiveBayes(), {"batch_rows": 24}, "`batch_rows` differs"),
     (NaiveBayes(), {"sample_weight": None}, "`sample_weight` differs"),
     (NaiveBayes(), {"paths": ["2.feather", "0.parquet", "1.csv"]}, "its files had another order"),
-    (NaiveBayes(), {"paths": ["0.parquet", "1.csv"]}, "its files are others"),
+    (NaiveBayes(), {"paths": ["0.parquet", "1.csv"]}, "its files differ"),
 ]
 
 
@@ -559,7 +559,7 @@ def test_a_checkpoint_of_another_fit_is_refused() -> None:
         ):
             fit_files(model, **{"paths": paths, "target": "label"} | ASKED | more)
     os.utime("1.csv", (0, 0))
-    with pytest.raises(ValueError, match=r"changed since, '.*1\.csv' first"):
+    with pytest.raises(ValueError, match=r"have changed, first '.*1\.csv'"):
         fit_files(NaiveBayes(), paths, "label", **ASKED)
     assert Path("fit.ckpt").read_bytes() == checkpoint
     Path("fit.ckpt").write_bytes(checkpoint[:-50])

@@ -211,7 +211,7 @@ def test_a_change_that_fails_changes_nothing() -> None:
         live.learn(X, Y + 1, at={"part": 2})
     with pytest.raises(RuntimeError, match="the other half"):
         live.update(fail_half_way, at={"part": 2})
-    with pytest.raises(TypeError, match="the function that changes a model has to return it"):
+    with pytest.raises(TypeError, match="the function that changes a model must return it"):
         live.update(lambda model: None, at={"part": 2})
     assert_same(live.model, GaussianNB().fit(X, Y))
     assert live.at == {"part": 1}

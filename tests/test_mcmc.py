@@ -471,7 +471,7 @@ REFUSED: dict[str, tuple[Any, Any, dict[str, Any], str]] = {
         Gaussian(),
         GIRTH,
         {"likelihood": "rows", "label_noise": 0.1},
-        "no row's class is certain",
+        "the classes of rows are uncertain",
     ),
     "no levels": (Gaussian(), GIRTH, {"hierarchical": "base"}, "the model has none. Use True"),
     "no numbers": (Categorical(), SOIL, {"student": True}, "the model has none. Leave it out"),
@@ -501,7 +501,7 @@ ERRORS = 5  # Monte Carlo standard errors
 def test_rows_of_one_class_say_nothing_about_how_classes_differ() -> None:
     rows = [[0.0], [1.0], [2.0]]
     model = NaiveBayes("gaussian", classes=["ash", "elm"])
-    with pytest.warns(UserWarning, match="all rows are of the class 'elm'"):
+    with pytest.warns(UserWarning, match="all rows are of class 'elm'"):
         mcmc.build(model, rows, ["elm"] * 3, hierarchical=True)
 
 

@@ -124,7 +124,7 @@ TABLE_REFUSALS = [
     (MultinomialNB(), with_cell(1, 1, NAN), r"column 1: .*missing.*row 1"),
     (GaussianNB(), with_cell(1, 1, 1e200), r"column 1 .*1e\+200"),
     (GaussianNB(), ROWS * [1e-310, 1], r"column 0 .*1e-310"),
-    (GaussianNB(), [[1e200, 0], [NAN, 1], [1e200, 7], [1e200, 1]], r"column 0 runs from 1e.200"),
+    (GaussianNB(), [[1e200, 0], [NAN, 1], [1e200, 7], [1e200, 1]], r"column 0 ranges from 1e.200"),
     # types that are no numbers
     (GaussianNB(), with_cell(1, 1, "u", object), r"column 1 is not numeric"),
     (GaussianNB(), ROWS.astype(str), "column 0 is not numeric: it holds text.*row 0"),

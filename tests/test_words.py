@@ -275,7 +275,7 @@ TF_IDF = TfidfVectorizer().fit_transform(RAW)
         (lambda: fit(pd.DataFrame({"a": [["x"], "raw text"]}), [0, 1]), "row 1 holds 'raw text'"),
         (lambda: fit(["some text", "more"], [0, 1]), "Split each into its words.*CountVectorizer"),
         (lambda: fit(pd.DataFrame({"a": ["some text", "more"]}), [0, 1]), r"text\.split"),
-        (lambda: NaiveBayes().fit(pl.DataFrame({"a": [[0.5], [1.5]]}), [0, 1]), "not of text"),
+        (lambda: NaiveBayes().fit(pl.DataFrame({"a": [[0.5], [1.5]]}), [0, 1]), "other than text"),
         (lambda: fit(pd.DataFrame({"a": [["x", 1], ["y"]]}), [0, 1]), "types int, str"),
         (
             lambda: NaiveBayes(Categorical()).fit(pd.DataFrame(BOTH), Y),

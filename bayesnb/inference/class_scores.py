@@ -102,7 +102,7 @@ class Scores:
     @cached_property
     def log_mean(self) -> Array:
         """K_c(1): the log joint predictive, `(r, c)`."""
-        # undo the normalisation of the class weights, as those of a joint may be normalised
+        # class weights are unnormalised; the class probabilities of a joint need not be
         weights = self.belief.classes.weight_log_moment(1.0)
         total = np.logaddexp.reduce(weights) - np.logaddexp.reduce(self.belief.log_class)
         return self.belief.log_joint(self.cells, self.power, 1) + total

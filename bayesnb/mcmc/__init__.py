@@ -1,7 +1,6 @@
-"""MCMC with PyMC: the same models sampled, and those that are not conjugate.
+"""MCMC with PyMC, for the same models and for extensions that are not conjugate.
 
-This is the only room that knows PyMC, which is imported when something is built or sampled. It is
-in the extra `mcmc`.
+Only this room knows PyMC (the extra `mcmc`), which is imported when something is built or sampled.
 """
 
 from bayesnb.mcmc.importance_weights import DegenerateWarning, ParetoWarning

@@ -1,20 +1,20 @@
-"""An ensemble of conjugate models, one for each draw of what has no closed form.
+"""An ensemble of conjugate models, one for each draw of the parameters without closed form.
 
     p(x, y | D) = mean over draws of
                   p(y | draw, D) * product over blocks of p(block's cells | y, draw, D)
 
-What is conjugate given a draw is integrated out, not drawn: only what is left makes the mean noisy.
-Arrays of several draws hold the classes of one draw after those of another, `s * c` in a row. A few
-draws and rows are worked on at a time, which bounds memory.
+Parameters that are conjugate given a draw are integrated out, which reduces the Monte Carlo error.
+Arrays of several draws hold the classes of one draw after those of another, `s * c` in total. A few
+draws and rows are processed at a time, which bounds memory.
 
-Draws from p(theta | D) may know nothing of a row such as a text. Then theta is drawn once the row
-was seen:
+For a row such as a text, draws from p(theta | D) may all have negligible weight. Then theta is
+drawn given the row:
 
     p(theta | D, x)  =  mixture of p(theta | s, D, x, c) over draws s and classes c,
                         with weights p(x, c | s, D)
 
-The weight of a draw is then p(x | s, D), in which theta is integrated out: far more even than p(x |
-theta).
+The weight of a draw is then p(x | s, D), with theta integrated out, which varies far less than p(x
+| theta).
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -47,24 +47,24 @@ from bayesnb.numerics.threads import blocks
 
 # indices of draws -> the prior of a block under each, `(s * c, f)`
 PriorOfDraws = Callable[[Array], Belief]
-MAX_STEPS = 4  # of as many draws as are worked on together, where theta is drawn given a row
+MAX_STEPS = 4  # blocks of draws used where theta is drawn given a row
 
 
 def thin(draws: int, most: int) -> Array:
-    """Return the places of at most `most` draws, evenly spaced."""
+    """Return the indices of at most `most` draws, evenly spaced."""
     return np.arange(draws) if most >= draws else np.arange(most) * draws // most
 
 
 @dataclass(frozen=True, eq=False)
 class Ensemble:
-    """Conjugate models, one for each draw: their priors, and the stats that they share."""
+    """Conjugate models, one for each draw: their priors, and their common stats."""
 
     class_prior: Dirichlet | KnownDie  # `(c,)`, unless `class_prob` was drawn
     priors: Sequence[PriorOfDraws]
     stats: ProductStats
     size: int
     class_prob: Array | None = None  # drawn, `(s, c)`
-    # p(label that is read | class), drawn, `(s, c, c)`; None: labels are right
+    # p(observed label | class), drawn, `(s, c, c)`; None: labels are correct
     confusion: Array | None = None
 
     @property
@@ -73,7 +73,7 @@ class Ensemble:
 
     @cached_property
     def step(self) -> int:
-        """How many draws are worked on together; it depends on the model alone."""
+        """Number of draws processed together; it depends only on the model."""
         return at_once([prior(np.zeros(1, np.intp)) for prior in self.priors])
 
     def posterior(self, draws: Array) -> tuple[Belief, ...]:
@@ -98,7 +98,7 @@ class Ensemble:
     def log_joint(
         self, cells: Sequence[Cells], power: Exponents, n_jobs: int | None
     ) -> tuple[Array, Array]:
-        """log p(x, y | D), `(r, c)`, and how many draws of equal weight each row leaves, `(r,)`."""
+        """log p(x, y | D), `(r, c)`, and the effective number of draws for each row, `(r,)`."""
         rows = cells[0].shape[0]
         total = np.full((rows, self.classes), -np.inf)
         once, squared = np.full((2, rows), -np.inf)
@@ -118,10 +118,10 @@ class Ensemble:
         return total - np.log(self.size), effective
 
     def log_read(self, draw: int, joint: Array, codes: Array) -> Array:
-        """log p(x, the label that was read) under a draw, from log p(x, y), `(r, c) -> (r,)`."""
+        """log p(x, observed label) under a draw, from log p(x, y), `(r, c) -> (r,)`."""
         if self.confusion is None:
             return joint[np.arange(len(joint)), codes]
-        with np.errstate(invalid="ignore"):  # NaN of a row that has no distribution stays
+        with np.errstate(invalid="ignore"):  # NaN stays for rows without a distribution
             return np.logaddexp.reduce(joint + log(self.confusion[draw]).T[codes], axis=1)
 
     def draw_theta(
@@ -129,12 +129,12 @@ class Ensemble:
     ) -> Iterator[tuple[slice, Theta]]:
         """Yield one theta for each draw, from the posterior given it, by parts of the draws.
 
-        With `cells`, theta has parameters of what these rows hold and no row learnt did.
+        With `cells`, theta includes combinations of levels that occur only in these rows.
         """
         for places in blocks(self.size, self.step):
             draws = np.arange(places.start, places.stop)
             rng = np.random.default_rng([seed, places.start])
-            with np.errstate(all="ignore"):  # a variance or a rate may leave the range of floats
+            with np.errstate(all="ignore"):  # variances or rates may overflow
                 if self.class_prob is None:
                     classes = self.class_prior.update(self.stats.classes).sample(rng, len(draws))
                 else:
@@ -150,7 +150,7 @@ class Ensemble:
     ) -> tuple[Array, Array]:
         """Log weights of all draws, `(s,)`, and p(y | x, theta), `(s, c)`, theta drawn given a row.
 
-        Its features count by their exponents. Draws of which none is made have weight 0.
+        Features count with their exponents. Draws that are not used have weight 0.
         """
         log_weight = np.full(self.size, -np.inf)
         proba = np.full((self.size, self.classes), 1 / self.classes)
@@ -163,14 +163,14 @@ class Ensemble:
             row = [part.cells for part in parts]
             class_prob = DirichletDensity.of_logs(self.log_class(draws))
             before = Theta(class_prob, tuple(part.belief for part in parts))
-            with np.errstate(all="ignore"):  # a variance or a rate may leave the range of floats
+            with np.errstate(all="ignore"):  # variances or rates may overflow
                 joint = before.log_joint(row, power)
                 shift = tempering_shift(before.blocks, row, power)
                 log_weight[draws] = np.logaddexp.reduce(joint[0], axis=1)
                 codes = draw_level(before.proba(joint)[0], rng)
                 classes = self._draw_class_prob(draws, codes, rng)
                 other = (np.arange(self.classes) != codes[:, None]).ravel().astype(int)
-                first = np.zeros(1, np.intp)  # of two classes
+                first = np.zeros(1, np.intp)  # the first of two classes
                 seen = observe_powered(Rows([part.observe for part in parts], row, first), 2, power)
                 pairs = zip(before.blocks, seen.blocks, strict=True)
                 densities = tuple(
@@ -186,7 +186,7 @@ class Ensemble:
     def _draw_class_prob(
         self, draws: Array, codes: Array, rng: np.random.Generator
     ) -> LevelDensity:
-        """Class probabilities of every draw, given one label more."""
+        """Class probabilities of every draw, given one more label."""
         if self.class_prob is not None or isinstance(self.class_prior, KnownDie):
             return DirichletDensity.of_logs(self.log_class(draws))
         posterior = self.class_prior.update(self.stats.classes)
@@ -200,7 +200,7 @@ class EnsembleMoments:
     """
 
     def __init__(self, mean: Array) -> None:
-        self.first = mean  # differences to the first draw lose fewer digits
+        self.first = mean  # differences from the first draw lose fewer digits
         self.draws = 0
         self.sum, self.squares, self.within = np.zeros((3, *mean.shape))
 
@@ -226,7 +226,7 @@ class EnsembleMoments:
 def explain(
     ensemble: Ensemble, draws: Array, cells: Sequence[Cells], power: Exponents
 ) -> Explanation:
-    """Explain rows by the mean over the given draws of what each conjugate model says."""
+    """Average the explanations of the conjugate models over the given draws."""
     part = explain_model(ensemble.model(int(draws[0])).posterior, cells, power)
     evidence, term, score = map(EnsembleMoments, (part.evidence, part.class_term, part.score))
     predictive = np.full_like(part.predictive, -np.inf)
@@ -254,11 +254,9 @@ def explain(
 def draw_rows(
     schema: Schema, ensemble: Ensemble, codes: Array, length: Any, rng: np.random.Generator
 ) -> list[Cells]:
-    """Draw cells of every block from p(x | y, D), a row for each class in `codes`.
+    """Draw cells of every block from p(x | y, D), one row for each class code, each from one draw.
 
-    Each row is by one draw.
-
-    p(x | y, D) = mean over draws of p(y | draw) p(x | y, draw, D), over p(y | D)
+    p(x | y, D) = mean over draws of p(y | draw) p(x | y, draw, D) / p(y | D)
     """
     draws = np.empty(len(codes), np.intp)
     class_prob = np.exp(ensemble.log_class(np.arange(ensemble.size)))

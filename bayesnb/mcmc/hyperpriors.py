@@ -1,7 +1,7 @@
-"""The prior of a block in a PyMC model: as declared, or with hyperparameters to be learned.
+"""The prior of a block in a PyMC model: as declared, or hierarchical.
 
-A prior that is learned is centred at the declared one; what is positive is log-normal, with a
-standard deviation of 1.5 about its logarithm, a factor of 4.5 either way.
+Hyperpriors are centred at the declared prior; positive hyperparameters are log-normal, with a
+standard deviation of 1.5 on the log scale, a factor of 4.5 in either direction.
 
     levels, flags, words   theta_c ~ Dirichlet(alpha * proportions)
                            one alpha for each column, or block of words
@@ -11,9 +11,9 @@ standard deviation of 1.5 about its logarithm, a factor of 4.5 either way.
                            or sqrt(variance_c) ~ HalfNormal(width), or ~ LogNormal(mean, spread)
                            with shared=True one variance for all classes
 
-Given the hyperparameters the classes are conjugate as ever, so theta is integrated out: the classes
-of a column share them, and so borrow strength from each other. Gelman et al. (2013), Bayesian Data
-Analysis, chapter 5.
+Given the hyperparameters the model is conjugate, so theta is integrated out. The classes of a
+column share the hyperparameters, and so borrow strength from each other. Gelman et al. (2013),
+Bayesian Data Analysis, chapter 5.
 """
 
 from collections.abc import Mapping
@@ -32,15 +32,15 @@ from bayesnb.mcmc.ensemble import PriorOfDraws
 from bayesnb.mcmc.likelihood import BlockNames, tensors
 from bayesnb.numerics import special
 
-LOG_SD = 1.5  # standard deviation of the log of what is learned
+LOG_SD = 1.5  # standard deviation of the log of positive hyperparameters
 Draws = Mapping[str, Array]  # name -> `(s, ...)`
 
 
 @dataclass(frozen=True, eq=False)
 class BlockPrior:
-    """The prior of one block as declared, and the stats that it meets.
+    """The declared prior of one block, and its stats.
 
-    A subclass has hyperparameters, and the belief that they make.
+    Subclasses add hyperparameters, and make a belief from them.
     """
 
     conjugate: ClassVar[bool] = True  # theta can be integrated out, given the hyperparameters
@@ -54,23 +54,20 @@ class BlockPrior:
         return {}
 
     def belief(self, values: Mapping[str, Any], draws: int = 1) -> Belief:
-        """Return the belief given hyperparameters.
-
-        Those of several draws are `(s * c, f)`, a row for each class of each.
-        """
+        """Return the belief given hyperparameters; for several draws, `(s * c, f)`."""
         return self.declared.repeated(draws)
 
     def add_theta(self, pm: Any, names: BlockNames) -> Any:
-        """Add all variables of the block, theta too, and return the density of theta."""
+        """Add all variables of the block including theta, and return its density."""
         return self.belief(self.add_hyperparameters(pm, names)).variables(pm, names)
 
     def add_evidence(self, pm: Any, names: BlockNames) -> Any:
-        """Add the hyperparameters alone, and return the log evidence given them."""
+        """Add only the hyperparameters, and return the log evidence given them."""
         values = self.add_hyperparameters(pm, names)
         return self.belief(values).log_evidence(self.stats, tensors() if values else special)
 
     def at_draws(self, draws: Draws, names: BlockNames) -> PriorOfDraws:
-        """Return the priors that draws of the hyperparameters make."""
+        """Return the priors given draws of the hyperparameters."""
         arrays = {name: draws[names.hyper(name)["name"]] for name in self.learned}
 
         def make_prior(places: Array) -> Belief:
@@ -83,7 +80,7 @@ class BlockPrior:
 
 @dataclass(frozen=True, eq=False)
 class LearnedDirichlet(BlockPrior):
-    """theta_c ~ Dirichlet(alpha * proportions), as they are declared."""
+    """theta_c ~ Dirichlet(alpha * proportions), with declared proportions."""
 
     learned: ClassVar[tuple[str, ...]] = ("alpha",)
 
@@ -107,14 +104,14 @@ class LearnedDirichlet(BlockPrior):
         return self.family.of_levels(alpha * self._proportions(unit, values), self.stats)
 
     def _proportions(self, unit: Array, values: Mapping[str, Any]) -> Any:
-        """Shares of the levels, times how many there are, given the declared ones."""
+        """Proportions of the levels, relative to uniform, given the declared ones."""
         return unit
 
 
 class LearnedBase(LearnedDirichlet):
-    """theta_c ~ Dirichlet(alpha * base), base a Dirichlet times the number of levels.
+    """theta_c ~ Dirichlet(alpha * base), with base a Dirichlet times the number of levels.
 
-    Columns that were declared to differ keep what alpha a level is worth on average.
+    Columns keep their declared differences in average concentration.
     """
 
     learned = ("alpha", "base")
@@ -135,7 +132,7 @@ class LearnedBase(LearnedDirichlet):
 
     @cached_property
     def strength(self) -> Array:
-        """How often alpha a level is worth on average, `(k,)`."""
+        """Average concentration of the column's levels, relative to alpha, `(k,)`."""
         return self._column_means(self.seen.unit.mean(axis=0))
 
     def _proportions(self, unit: Array, values: Mapping[str, Any]) -> Any:
@@ -182,10 +179,10 @@ class LearnedGaussians(BlockPrior):
 
 @dataclass(frozen=True, eq=False)
 class DeviationPrior(BlockPrior):
-    """Standard deviations with a half-normal or log-normal prior, as wide as the declared one says.
+    """Standard deviations with a half-normal or log-normal prior, on the scale of the declared one.
 
-    Means are as ever. Together they are not conjugate, so both are sampled. Either prior may be
-    learned.
+    This is not conjugate with the normal means, so both are sampled. Either prior may be
+    hierarchical.
     """
 
     conjugate: ClassVar[bool] = False
@@ -202,7 +199,7 @@ class DeviationPrior(BlockPrior):
         if self.hierarchical:
             location, spread = add_mean_hyperparameters(pm, names, centre)
         mean = pm.Normal(**names("mu"), mu=location, sigma=spread * sigma)
-        of_classes = sigma**2 * np.ones((len(self.stats), 1))  # it may be one for all classes
+        of_classes = sigma**2 * np.ones((len(self.stats), 1))  # sigma may be shared
         return GaussianDensity(mean, pm.Deterministic(**names("sigma2"), var=of_classes))
 
     def _add_sigma(self, pm: Any, names: BlockNames, args: dict[str, Any], width: Array) -> Any:
@@ -214,7 +211,7 @@ class DeviationPrior(BlockPrior):
             return pm.LogNormal(**args, mu=np.log(width), sigma=1.0)
         centre = pm.Normal(**names.hyper("log_sigma_mean"), mu=np.log(width), sigma=LOG_SD)
         spread = pm.HalfNormal(**names.hyper("log_sigma_spread"), sigma=1.0)
-        # a spread near 0 is no dead end
+        # non-centred, so that the sampler does not get stuck at a spread near 0
         variate = pm.Normal(f"{args['name']}_variate", 0.0, 1.0, dims=args["dims"])
         return pm.Deterministic(**args, var=pm.math.exp(centre + spread * variate))
 
@@ -235,8 +232,8 @@ def choose_prior(
         kind = LEARNED.get(family.hyperparameters)
     if kind is None:
         raise ValueError(
-            f"hierarchical={hierarchical!r}: there is no hierarchy over priors of "
-            f"{type(family).__name__}. Leave it out."
+            f"hierarchical={hierarchical!r} does not support {type(family).__name__} columns. "
+            "Leave it out."
         )
     return kind(family, declared, stats)
 
@@ -249,7 +246,7 @@ def add_positive(pm: Any, args: dict[str, Any], median: Any) -> Any:
 def add_mean_hyperparameters(
     pm: Any, names: BlockNames, centre: NormalInverseGamma
 ) -> tuple[Any, Any]:
-    """Add where the classes' means lie, and how far apart in units of the spread within classes."""
+    """Add the location of the class means, and their spread relative to that within classes."""
     sd = np.sqrt(centre.scale / centre.shape / centre.count)
     location = pm.Normal(**names.hyper("mu_mean"), mu=centre.location, sigma=sd)
     return location, pm.HalfNormal(**names.hyper("mu_spread"), sigma=centre.count**-0.5)
@@ -261,7 +258,7 @@ def geometric_mean(values: Array) -> Array:
 
 
 def average_classes(declared: Any) -> NormalInverseGamma:
-    """Return one belief in place of those of all classes, `(c, f) -> (f,)`."""
+    """Average the belief over classes, `(c, f) -> (f,)`."""
     positive = declared.count, declared.shape, declared.scale
     count, shape, scale = map(geometric_mean, positive)
     return NormalInverseGamma(declared.location.mean(axis=0), count, shape, scale)

@@ -1,14 +1,14 @@
-"""Importance weights of draws, for one row more and for one row less.
+"""Importance weights of draws, for adding a row and for leaving one out.
 
     p(theta | D, x)  is  p(theta | D) p(x | theta)
                      so draws from p(theta | D) get weights p(x | theta)
     p(draw | D_-i)   is  p(draw | D) / p(x_i, y_i | draw, D_-i)
                      so draws get weights 1 / p(x_i, y_i | draw, D_-i)
 
-How many equal draws they are worth is (sum w)**2 / sum w**2: Kish (1965), Survey Sampling, section
-11.7. Leave-one-out is exact given a draw. Its largest weights are smoothed, and the tail that they
-have says whether there are enough draws: Vehtari, Simpson, Gelman, Yao and Gabry (2024), Pareto
-smoothed importance sampling.
+The effective number of draws is (sum w)**2 / sum w**2: Kish (1965), Survey Sampling, section 11.7.
+Leave-one-out is exact given a draw. The largest weights are smoothed, and their tail shows whether
+there are enough draws: Vehtari, Simpson, Gelman, Yao and Gabry (2024), Pareto smoothed importance
+sampling.
 """
 
 import warnings
@@ -25,20 +25,20 @@ from bayesnb.model.product import Model, Rows
 from bayesnb.numerics.special import log, times
 from bayesnb.selection.leave_one_out import Pointwise, PredictiveRule, leave_one_out, warn_undefined
 
-MIN_DRAWS_OF_ROW = 50  # draws that a row should have for its mean and its quantiles
-MIN_SHARE_OF_DRAWS = 10  # or one in so many, where there are few at all
-MAX_DRAWS, MIN_DRAWS = 400, 100  # draws that leave-one-out is averaged over
+MIN_DRAWS_OF_ROW = 50  # effective draws needed for the mean and quantiles of a row
+MIN_SHARE_OF_DRAWS = 10  # or one in so many, if there are few draws
+MAX_DRAWS, MIN_DRAWS = 400, 100  # draws over which leave-one-out is averaged
 MAX_SCORES = 1 << 25  # draws times rows of leave-one-out
-ROUNDING = 1e-9  # relative error of a log-density
+ROUNDING = 1e-9  # relative error of a log density
 MIN_TAIL_DRAWS = 5
 PACKAGE = (str(Path(__file__).parent.parent),)
 
 
 class DegenerateWarning(UserWarning):
-    """A few draws carry nearly all the weight for certain rows, whose numbers are then noisy.
+    """For some rows a few draws carry nearly all the weight, so results are noisy.
 
-    Sample more draws, and look at these rows: much would be learnt from them. Under
-    ``rows="fixed"`` draws have no weights.
+    Sample more draws, and inspect these rows: they are highly informative. With ``rows="fixed"``
+    draws have no weights.
 
     See Also
     --------
@@ -47,9 +47,9 @@ class DegenerateWarning(UserWarning):
 
 
 class ParetoWarning(UserWarning):
-    """Leave-one-out by importance sampling is unreliable for certain rows: their Pareto k is large.
+    """Leave-one-out by importance sampling is unreliable for some rows: their Pareto k is large.
 
-    The draws know too little about the model without these rows. The scores of the others are not
+    The posterior without these rows differs too much from the draws. Scores of other rows are not
     affected.
 
     See Also
@@ -59,7 +59,7 @@ class ParetoWarning(UserWarning):
 
 
 def shares(log_weight: Array) -> Array:
-    """Weights that sum to 1 over draws, `(s, r) -> (s, r)`; all alike where no draw has any."""
+    """Weights that sum to 1 over draws, `(s, r) -> (s, r)`; equal if all are 0."""
     best = log_weight.max(axis=0)
     weight = np.exp(log_weight - np.where(np.isfinite(best), best, 0.0))
     weight[:, np.isneginf(best)] = 1.0
@@ -67,37 +67,34 @@ def shares(log_weight: Array) -> Array:
 
 
 def effective(log_weight: Array) -> Array:
-    """Return how many draws of equal weight the draws are worth, `(s, r) -> (r,)`.
-
-    It is 0 where no draw has any weight.
-    """
+    """Return the effective number of draws, `(s, r) -> (r,)`; 0 if all weights are 0."""
     return np.where(
         np.isneginf(log_weight.max(axis=0)), 0.0, 1 / (shares(log_weight) ** 2).sum(axis=0)
     )
 
 
 def few(effective_draws: Array, draws: int) -> Array:
-    """Return whether the draws are worth too few for a row, `(r,)`."""
+    """Return whether a row has too few effective draws, `(r,)`."""
     return effective_draws < min(MIN_DRAWS_OF_ROW, draws / MIN_SHARE_OF_DRAWS)
 
 
 def warn_degenerate(effective_draws: Array, draws: int) -> None:
-    """Warn once of all rows whose draws are worth too few, `(r,)`."""
+    """Warn once of all rows with too few effective draws, `(r,)`."""
     degenerate = few(effective_draws, draws)
     if degenerate.any():
         row = int(degenerate.argmax())
         warnings.warn(
-            f"{degenerate.sum()} rows have nearly all their weight on few of the {draws} draws, "
-            f"the first being row {row}, which is left with {effective_draws[row]:.3g} effective "
-            "draws: their numbers are noisy. Sample more draws, and look at the row, from which "
-            "much would be learnt; under rows='fixed' draws have no weights.",
+            f"{degenerate.sum()} rows have nearly all their weight on a few of the {draws} draws, "
+            f"so their results are noisy; the first is row {row}, with "
+            f"{effective_draws[row]:.3g} effective draws. Sample more draws, and inspect the row, "
+            "which is highly informative; with rows='fixed' draws have no weights.",
             DegenerateWarning,
             skip_file_prefixes=PACKAGE,
         )
 
 
 class ImportanceScores(NamedTuple):
-    """Held-out scores, the tail shape of each row's weights, its limit, and how many draws."""
+    """Held-out scores, the Pareto k of each row, its limit, and the number of draws."""
 
     pointwise: Pointwise
     k: Array
@@ -106,7 +103,7 @@ class ImportanceScores(NamedTuple):
 
 
 def good_k(draws: int) -> float:
-    """Return the largest Pareto k for which so many draws are enough (Vehtari et al., 2024)."""
+    """Return the largest Pareto k for which this many draws are enough (Vehtari et al., 2024)."""
     return float(min(1 - 1 / np.log10(max(draws, 2)), 0.7))
 
 
@@ -122,12 +119,13 @@ def smooth_weights(log_density: Array) -> tuple[Array, Array]:
 def _smooth_row(log_density: Array) -> tuple[Array, float]:
     """Return the smoothed log weights of one row, and their Pareto k.
 
-    Weights whose largest are all the same have no tail; too few draws to fit one have the longest.
+    k is 0 if the largest weights are all equal, and infinite if there are too few draws to fit a
+    tail.
     """
     least = log_density.min()
     if np.isnan(least):
         return np.full(len(log_density), np.nan), float("nan")
-    if np.isneginf(least):  # the row is impossible under these draws, so they have all the weight
+    if np.isneginf(least):  # draws under which the row is impossible have all the weight
         impossible = log_density == least
         k = 0.0 if impossible.all() else float("inf")
         return np.where(impossible, -np.log(impossible.sum()), -np.inf), k
@@ -153,10 +151,7 @@ def ensemble_loo(
     target: str,
     n_jobs: int | None,
 ) -> ImportanceScores:
-    """Score every row without the row, and by the ensemble that has seen it.
-
-    The features count by their exponents. The target is "label" or "joint".
-    """
+    """Held-out and in-sample scores of every row, with exponents; target is "label" or "joint"."""
     label, density, held_out = np.empty((3, len(draws), len(rows.codes)))
     fitted_label, fitted_density = np.full((2, len(rows.codes)), -np.inf)
     for at, draw in enumerate(draws):
@@ -191,9 +186,9 @@ def _condition(joint: Array, density: Array) -> Array:
 
 
 def _weighted_held_out(ensemble: Ensemble, model: Model, rows: Rows, draw: int) -> Array:
-    """log p(x, y | draw, all other rows) of rows with weights w, up to what all draws share.
+    """log p(x, y | draw, all other rows) of rows with weights w, up to a term shared by all draws.
 
-    It is 1 / E[p(x | theta)**-w] once all rows were seen.
+    It is 1 / E[p(x | theta)**-w] under the posterior of all rows.
     """
     held_out = np.zeros(len(rows.codes))
     for belief, x in zip(model.posterior.blocks, rows.cells, strict=True):
@@ -205,7 +200,7 @@ def _weighted_held_out(ensemble: Ensemble, model: Model, rows: Rows, draw: int) 
 
 
 def regression_loo(log_likelihood: Array, rows: Rows) -> ImportanceScores:
-    """Score rows by log p(y | x, draw) of their labels, `(s, r)`, which share only the draw."""
+    """Score rows by log p(y | x, draw) of their labels, `(s, r)`."""
     log_weight, k = smooth_weights(times(rows.counts, log_likelihood))
     score = _logsum(log_weight + log_likelihood, 0) - _logsum(log_weight, 0)
     draws = len(log_likelihood)
@@ -214,29 +209,29 @@ def regression_loo(log_likelihood: Array, rows: Rows) -> ImportanceScores:
 
 
 def draws_for(rows: int) -> int:
-    """Return how many draws leave-one-out of this many rows is averaged over."""
+    """Return the number of draws over which leave-one-out of this many rows is averaged."""
     return int(np.clip(MAX_SCORES // rows, MIN_DRAWS, MAX_DRAWS))
 
 
 def warn_pareto(scores: ImportanceScores, most: int) -> None:
-    """Warn of rows whose weights have too long a tail; `most` draws are all that are ever used."""
+    """Warn of rows whose weights have too heavy a tail; at most `most` draws are used."""
     long = scores.k > scores.good_k
     if long.any():
         row = long.argmax()
         more = ", or sample more draws"
         if scores.draws >= most:
-            more = f" (more draws do not help: {most} are judged)"
+            more = f" (more draws do not help: at most {most} are used)"
         warnings.warn(
-            f"{long.sum()} rows, first row {row}, change so much of what was sampled that "
-            f"{scores.draws} draws do not settle their scores: Pareto k is {scores.k[row]:.2f}, "
-            f"above {scores.good_k:.2f}. Look at these rows; score them by a fit without "
-            f"them{more}.",
+            f"{long.sum()} rows, first row {row}, influence the posterior so much that "
+            f"{scores.draws} draws are not enough for their scores: Pareto k is "
+            f"{scores.k[row]:.2f}, above {scores.good_k:.2f}. Inspect these rows; score them by a "
+            f"fit without them{more}.",
             ParetoWarning,
             skip_file_prefixes=PACKAGE,
         )
 
 
 def _logsum(logs: Array, axis: int) -> Array:
-    """Log of the sum; NaN, of a row that has no distribution, stays."""
+    """Log-sum-exp; NaN stays for rows without a distribution."""
     with np.errstate(invalid="ignore"):
         return np.logaddexp.reduce(logs, axis=axis)

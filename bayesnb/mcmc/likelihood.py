@@ -1,15 +1,13 @@
 """The variables of one block in a PyMC model: their names, and their likelihood.
 
-Names are those of `to_datatree`, numbered where a family has two blocks. The likelihood is that of
+Names are those of `to_datatree`, numbered if a family has several blocks. The likelihood is that of
 the stats, or row by row:
 
-    stats        a potential: all rows of a class at once
-    rows         observed variables, one a cell, from which PyMC draws and whose log-likelihoods it
-                 computes
-    row scores   log p(x | theta) of every row under every class, for rows whose class is not
-                 certain
+    stats        one potential for all rows of a class
+    rows         observed variables, for which PyMC can draw and compute log likelihoods
+    row scores   log p(x | theta) of every row under every class, for rows whose class is uncertain
 
-Missing cells are left out; a row's weight is a power of its likelihood.
+Missing cells are left out; the weight of a row is a power of its likelihood.
 """
 
 from collections import Counter
@@ -41,10 +39,10 @@ class BlockNames:
     parameters: Names
     axis: str
     levels: str  # the axis of all levels of all columns
-    number: str  # "", or of a family's later blocks "_2", "_3"
-    family: str  # "", or what comes before the name of a hyperparameter
+    number: str  # "", or "_2", "_3" for later blocks of a family
+    family: str  # "", or the prefix of hyperparameters
     observed: str  # the name of the cells
-    named_axes: bool  # whether `parameters` has axes of this block alone
+    named_axes: bool  # whether `parameters` has axes only for this block
 
     def __call__(self, symbol: str, feature: int | None = None) -> dict[str, Any]:
         name, axis = self.parameters[symbol, feature]
@@ -58,7 +56,7 @@ class BlockNames:
 
 
 def name_variables(layout: Layout) -> tuple[list[BlockNames], dict[str, Array]]:
-    """Return names of the variables of every block, and the labels on all axes."""
+    """Return the names of the variables of every block, and the labels of all axes."""
     blocks = layout.blocks
     parameters = layout.name([belief.estimate("mean").parts() for belief in layout.beliefs])
     taken = set()  # by columns
@@ -101,7 +99,7 @@ def name_variables(layout: Layout) -> tuple[list[BlockNames], dict[str, Array]]:
 
 
 def _label_levels(block: Block, levels: list[Array]) -> Any:
-    """Label the levels of all columns end to end, given those of axes of their own."""
+    """Label the levels of all columns end to end, given the labels by column."""
     if block.family.combined:
         return levels[0]
     if block.levels and not block.family.listed:
@@ -154,7 +152,7 @@ STATISTICS = "Use likelihood='statistics'."
 
 
 def tensors() -> SimpleNamespace:
-    """Functions of PyMC's variables, under the names that NumPy and `special` give them."""
+    """Functions of PyMC variables, with the names of NumPy and `special`."""
     math = pymc().math
     return SimpleNamespace(
         log=math.log,
@@ -167,7 +165,7 @@ def tensors() -> SimpleNamespace:
 
 @dataclass(frozen=True, eq=False)
 class ObservedRows:
-    """Rows as PyMC reads them: the codes of their classes, an array or a variable, and weights."""
+    """Rows for PyMC: class codes, as an array or a variable, and weights."""
 
     codes: Any
     weight: Array | None = None
@@ -181,9 +179,9 @@ class ObservedRows:
         dims: Any = None,
         **of_rows: Any,
     ) -> Any:
-        """Add cells `x`, and return them, or a potential and None where rows have weights.
+        """Add observed cells `x` and return them; with weights add a potential and return None.
 
-        They stand `at` some rows, and features. Parameters of their distribution are `(c, ...)`.
+        `at` are their rows, and perhaps features. Parameters of the distribution are `(c, ...)`.
         """
         rows, *features = at
         kind, params = distribution
@@ -207,17 +205,17 @@ class ObservedRows:
 def add_rows(
     pm: Any, block: Block, density: Any, cells: Cells, observed: ObservedRows, names: BlockNames
 ) -> None:
-    """Add every cell that is there, given its row's class."""
+    """Add every cell that is not missing, given the class of its row."""
     name = names.observed
     family = block.family
     if family.fractional and not block.is_whole(cells):
         raise ValueError(
-            f"likelihood='rows' needs counts, and column {block.names[0]!r} or one beside it holds "
+            f"likelihood='rows' needs counts, but the block of column {block.names[0]!r} holds "
             f"fractions, which have no distribution. {STATISTICS}"
         )
     if family.combined:
         codes = np.asarray(cells[:])
-        complete = (codes >= 0).all(axis=1)  # a row that lacks a cell has taught nothing
+        complete = (codes >= 0).all(axis=1)  # incomplete rows were not counted
         places = np.full(len(codes), -1)
         places[complete] = density.places(codes[complete])
         observed.add_levels(name, density.levels.lump(density.probability)[:, 0], places)
@@ -252,7 +250,7 @@ def add_rows(
 
 
 def row_scores(pm: Any, block: Block, density: Any, cells: Cells) -> Any:
-    """log p(x | theta) of every row and class, `(r, c)`."""
+    """Log likelihood of every row under every class, `(r, c)`."""
     rows = cells.shape[0]
     xp = tensors()
     if not density.sufficient:
@@ -262,7 +260,7 @@ def row_scores(pm: Any, block: Block, density: Any, cells: Cells) -> Any:
         return xp.where(np.isnan(x)[:, None], 0.0, logs).sum(axis=-1)
     width = sum(block.sizes) or cells.shape[1]
     refuse_large(
-        f"{rows} rows whose class is not certain, by {width} numbers",
+        f"{rows} rows with uncertain classes, by {width} numbers",
         8.0 * rows * width,
         "Give fewer rows.",
     )
@@ -271,7 +269,7 @@ def row_scores(pm: Any, block: Block, density: Any, cells: Cells) -> Any:
 
 
 def dense(cells: Cells) -> Array:
-    """All cells as numbers; an error before they take more memory than they may."""
+    """All cells as numbers; raise if they would take too much memory."""
     rows, columns = cells.shape
     refuse_large(f"{rows} rows of {columns} columns", 8.0 * rows * columns, STATISTICS)
     x = cells[:]

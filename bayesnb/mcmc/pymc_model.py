@@ -1,4 +1,4 @@
-"""A naive Bayes model in PyMC: the same priors and data, and options that have no closed form."""
+"""A naive Bayes model in PyMC: the same priors and data, and options without closed form."""
 
 import warnings
 from collections.abc import Sequence
@@ -38,7 +38,7 @@ from bayesnb.selection.leave_one_out import PACKAGE
 if TYPE_CHECKING:
     from pymc import Model
 
-MAX_LEVELS_LEARNED = 500  # of a column whose proportions are learned
+MAX_LEVELS_LEARNED = 500  # levels of a column whose proportions are learned
 SCALES = (None, "half-normal", "log-normal")
 LIKELIHOODS = ("statistics", "rows")
 ALLOWED = {  # values of options
@@ -48,7 +48,7 @@ ALLOWED = {  # values of options
     "label_noise": "None, the probability that a label is wrong, below 1, or a Beta with one a and "
     "one b, both above 0",
 }
-# of the Gamma over degrees of freedom: Juarez and Steel (2010)
+# the Gamma prior of degrees of freedom: Juarez and Steel (2010)
 NU = {"alpha": 2.0, "beta": 0.1}
 
 
@@ -66,60 +66,56 @@ def build(
     likelihood: str = "statistics",
     collapse: bool = False,
 ) -> "Model":
-    """Write an estimator's model and its data as a PyMC model, which you may change and sample.
+    """Build a PyMC model from an estimator and its data, to change or to sample.
 
     Parameters
     ----------
     model : NaiveBayes or a preset
-        Its families, priors and class prior are taken. It need not be fitted. Links between
-        columns, as ``NaiveBayes()`` has, are left out.
+        Its families, priors and class prior are used. It need not be fitted. Links between columns,
+        as in ``NaiveBayes()``, are left out.
     X : table of rows
         The rows to learn from. A missing cell is left out.
     y : sequence of labels
         One for each row.
     hierarchical : {False, True, "base"}, default=False
         Whether hyperparameters are learnt, so that classes borrow strength from each other. True:
-        of levels, flags and words the concentration ``alpha``, which multiplies the declared
-        proportions; of Gaussian columns where the classes' means lie, how far apart they are, and
-        how alike their variances are; of rates likewise. ``"base"``: the proportions of levels,
-        flags and words too, up to 500 levels of a column, which pays where many classes have few
-        rows. Where proportions are far from even, True alone learns too small an ``alpha`` to
-        explain that.
+        for levels, flags and words the concentration ``alpha``, which multiplies the declared
+        proportions; for Gaussian columns the location and spread of the class means, and how
+        similar the variances are; likewise for rates. ``"base"``: also the proportions of levels,
+        flags and words, up to 500 levels in a column, which helps if many classes have few rows. If
+        proportions are far from uniform, True alone underestimates ``alpha``.
     scale_prior : {None, "half-normal", "log-normal"}, default=None
         The prior of the standard deviations of Gaussian columns. None: the declared one.
     student : bool or float, default=False
-        Whether Gaussian columns have Student's t, which outliers do not move: True, or the degrees
-        of freedom.
+        Whether Gaussian columns have Student's t distributions, which are robust to outliers: True,
+        or the degrees of freedom.
     label_noise : float, Beta or None, default=None
         The probability that a label is wrong, or a ``Beta`` about it.
     unlabelled : table of rows or None, default=None
-        Rows without labels, which inform about the features, and through them about the classes.
-    sample_weight : sequence of float or None, default=None
+        Unlabelled rows, which are informative about the features and so about the classes.
+        sample_weight : sequence of float or None, default=None
         Weights of the rows: powers of their likelihood.
-    likelihood : {"statistics", "rows"}, default="statistics"
-        ``"statistics"``: one potential for each block of columns, of its sufficient statistics.
+        likelihood : {"statistics", "rows"}, default="statistics"
+        ``"statistics"``: one potential for each block of columns, from its sufficient statistics.
         ``"rows"``: every cell is an observed variable, so ``pymc.compute_log_likelihood`` and
-        posterior predictive checks work; where rows have weights these are potentials, as PyMC has
-        no weighted observations.
+        posterior predictive checks work; with weights they are potentials, as PyMC has no weighted
+        observations.
     collapse : bool, default=False
-        Whether whatever has a closed form is integrated out, as ``fit`` does, which leaves the
+        Whether to integrate out everything with a closed form, as ``fit`` does, which leaves the
         hyperparameters.
 
     Returns
     -------
     pymc.Model
-        Dimensions are ``class``, ``feature`` (``<family>_feature`` where several families have
-        columns), ``<column>_level`` and ``obs_id``; variables are named as in
-        ``NaiveBayes.to_datatree``: ``class_prob``, ``mu``, ``sigma2``, ``theta``,
-        ``theta_<column>``, ``rate``. A column of more than 40 levels is sampled as Gamma variates,
-        of which ``theta`` are the shares.
+        Dimensions are ``class``, ``feature`` (``<family>_feature`` if there are several families),
+        ``<column>_level`` and ``obs_id``; variables are named as in ``NaiveBayes.to_datatree``:
+        ``class_prob``, ``mu``, ``sigma2``, ``theta``, ``theta_<column>``, ``rate``. A column with
+        more than 40 levels is sampled as Gamma variates, which are normalised to ``theta``.
 
     Raises
     ------
     ImportError
-        Where PyMC is not installed.
-    ValueError
-        For options that the model's columns cannot use.
+        If PyMC is not installed. ValueError For options that the model's columns cannot use.
 
     See Also
     --------
@@ -128,8 +124,8 @@ def build(
 
     Notes
     -----
-    Without options the log density of the model is that of the posterior in closed form
-    plus ``log_evidence_``.
+    Without options the log density of the model is that of the closed-form posterior plus
+    ``log_evidence_``.
 
     Examples
     --------
@@ -142,7 +138,7 @@ def build(
     if likelihood not in LIKELIHOODS:
         raise ValueError(f"likelihood must be one of {', '.join(LIKELIHOODS)}, got {likelihood!r}.")
     if likelihood == "rows" and (collapse or label_noise is not None):
-        why = "under label_noise no row's class is certain"
+        why = "with label_noise the classes of rows are uncertain"
         if collapse:
             why = "collapse=True has no theta"
         raise ValueError(
@@ -161,7 +157,7 @@ def build(
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class ModelOptions:
-    """Options of a model beyond its conjugate form, each as in `mcmc.fit`."""
+    """Options of a model beyond its conjugate form, as in `mcmc.fit`."""
 
     hierarchical: Any = False
     scale_prior: str | None = None
@@ -194,34 +190,34 @@ class ModelOptions:
             value = getattr(self, name)
             if value and not gaussian:
                 raise ValueError(
-                    f"{name}={value!r} is about Gaussian columns, and the model has none. Leave it "
-                    "out."
+                    f"{name}={value!r} applies to Gaussian columns, but the model has none. Leave "
+                    "it out."
                 )
         for block in blocks:
             if self.hierarchical and block.family.multivariate and block.family.continuous:
                 raise ValueError(
-                    f"hierarchical={self.hierarchical!r} learns priors of independent columns, and "
-                    f"the block of column {block.names[0]!r} has one covariance matrix. Leave it "
-                    "out, or declare Gaussian() columns."
+                    f"hierarchical={self.hierarchical!r} needs independent columns, but the block "
+                    f"of column {block.names[0]!r} has a covariance matrix. Leave it out, or "
+                    "declare Gaussian() columns."
                 )
         if self.hierarchical != "base":
             return
         levels = [_count_levels(block) for block in blocks if block.family.counts_levels]
         if not levels:
             raise ValueError(
-                "hierarchical='base' is about columns of levels, flags and words, and the model "
-                "has none. Use True."
+                "hierarchical='base' applies to levels, flags and words, but the model has none. "
+                "Use True."
             )
         if max(levels) > MAX_LEVELS_LEARNED:
             raise ValueError(
-                "hierarchical='base' learns the proportions of all levels of a column, and one has "
-                f"{max(levels):,}, more than the {MAX_LEVELS_LEARNED} that a sampler can follow. "
-                "Use True, which learns the concentration alone."
+                "hierarchical='base' learns the proportions of all levels, but a column has "
+                f"{max(levels):,}, more than the {MAX_LEVELS_LEARNED} that a sampler can handle. "
+                "Use True, which learns only the concentration."
             )
 
 
 def _count_levels(block: Block) -> int:
-    """Return the most levels that one distribution of the block has."""
+    """Return the largest number of levels of a distribution in the block."""
     if block.family.combined:
         return prod(block.sizes)
     return len(block.words) if block.family.multivariate else max(block.sizes, default=2)
@@ -245,22 +241,22 @@ def _check_proper(estimator: NaiveBayes) -> None:
 
 
 def _warn_single_class(estimator: NaiveBayes) -> None:
-    """Warn where all rows are of one class, which says nothing about how classes differ."""
+    """Warn if all rows are of one class, so that differences of classes cannot be learnt."""
     present = np.flatnonzero(estimator.stats_.classes.counts)
     if len(present) == 1:
         label = estimator.classes_.tolist()[present[0]]
         warnings.warn(
-            f"all rows are of the class {label!r}: how classes differ is known by the priors of "
-            "the hyperparameters alone. Give rows of several classes, or hierarchical=False.",
+            f"all rows are of class {label!r}, so differences between classes follow only from "
+            "the hyperpriors. Give rows of several classes, or hierarchical=False.",
             UserWarning,
             skip_file_prefixes=(PACKAGE,),
         )
 
 
 class ModelBuilder:
-    """A fitted copy of an estimator, the rows that it learnt, and priors and names of its blocks.
+    """A fitted copy of an estimator, its rows, and priors and names of its blocks.
 
-    `unlabelled` are the cells of rows without labels.
+    `unlabelled` are the cells of unlabelled rows.
     """
 
     def __init__(
@@ -306,11 +302,11 @@ class ModelBuilder:
 
     @property
     def mixed(self) -> bool:
-        """Whether the class of some row is not certain."""
+        """Whether the class of some row is uncertain."""
         return self.unlabelled is not None or self.options.label_noise is not None
 
     def is_student(self, b: int) -> bool:
-        """Whether a block's cells have Student's distribution."""
+        """Whether the cells of a block have Student's t distributions."""
         return bool(self.options.student) and self.priors[b].family.has_width
 
     def is_conjugate(self, b: int) -> bool:
@@ -319,15 +315,15 @@ class ModelBuilder:
 
     @property
     def closed_form(self) -> bool:
-        """Whether everything has a closed form, which leaves nothing to sample but theta."""
+        """Whether everything has a closed form, so that only theta could be sampled."""
         return not any(
             prior.learned or not self.is_conjugate(b) for b, prior in enumerate(self.priors)
         )
 
     def build(self, theta: bool, rows: bool = False) -> Any:
-        """Return the PyMC model, in which cells are variables if `rows`.
+        """Return the PyMC model; with `rows`, cells are observed variables.
 
-        Theta is integrated out where that is possible, unless it is asked for.
+        Theta is integrated out where possible, unless `theta` is true.
         """
         pm = pymc()
         blocks = range(len(self.priors))
@@ -347,7 +343,7 @@ class ModelBuilder:
         return model
 
     def _add_class_prob(self, pm: Any) -> Any:
-        """The probabilities of the classes, a variable unless they are given."""
+        """The class probabilities, a variable unless they are fixed."""
         class_prior = self.estimator.model_.prior.classes
         if isinstance(class_prior, KnownDie):
             return pm.math.stack([*class_prior.probability])
@@ -396,7 +392,9 @@ class ModelBuilder:
                 pm.Potential(self.names[b].observed, logs.sum())
 
     def _add_noisy(self, pm: Any, densities: Sequence[Any], class_prob: Any) -> None:
-        """Add the likelihood of rows whose labels may be wrong, all wrong ones as probable."""
+        """Add the likelihood of rows whose labels may be wrong; all wrong labels are equally
+        probable.
+        """
         noise = self.options.label_noise
         weight = self.rows.weight
         if isinstance(noise, Beta):
@@ -418,10 +416,10 @@ class ModelBuilder:
         return total
 
     def start(self, model: Any) -> dict[str, Array]:
-        """Return where chains begin: at theta as the closed form of the labelled rows puts it.
+        """Return the start of the chains: the posterior mean of theta given the labelled rows.
 
-        Rows without a certain class fit as well with the classes interchanged, so a chain may stay
-        where it begins. Empty where every row's class is certain.
+        Rows with uncertain classes fit equally well with classes interchanged, so a chain may stay
+        in its initial mode. Empty if all classes are certain.
         """
         point: dict[str, Array] = {}
         if not self.mixed:
@@ -431,7 +429,7 @@ class ModelBuilder:
         for belief, names in zip(posteriors, self.names, strict=True):
             for key, value in belief.estimate("mean").parts().items():
                 name = names(*key)["name"]
-                # the labelled rows know no combinations that only other rows hold
+                # combinations that occur only in unlabelled rows have no estimate
                 sizes = zip(shapes.get(name, ()), value.shape, strict=False)
                 fits = all(size in (None, known) for size, known in sizes)
                 if name in shapes and fits and np.isfinite(value).all():
@@ -439,10 +437,7 @@ class ModelBuilder:
         return point
 
     def make_ensemble(self, tree: Any, theta: bool) -> Ensemble:
-        """Return the ensemble of what PyMC drew, chain after chain.
-
-        Under each draw, a theta that was drawn is certain.
-        """
+        """Return the ensemble of PyMC's draws, chain after chain; a drawn theta is a point mass."""
         draws = {
             name: array.values.reshape(-1, *array.shape[2:])
             for name, array in tree["posterior"].items()
@@ -466,7 +461,7 @@ class ModelBuilder:
         )
 
     def _certain(self, draws: Draws, b: int) -> PriorOfDraws:
-        """Return, as the prior of a block, the certainty of each draw's theta."""
+        """Return the point masses at the drawn thetas, as priors of a block."""
         names = self.names[b]
         student = self.options.student
         like = self.priors[b].declared.estimate("mean")

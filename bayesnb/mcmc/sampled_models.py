@@ -1,7 +1,7 @@
-"""The estimator of a model whose priors, or more of it, were sampled with PyMC.
+"""The estimator of a model that was sampled with PyMC.
 
-Given any one draw everything else is conjugate and is integrated out, so answers are means over
-draws of closed forms.
+Given a draw, everything else is conjugate and is integrated out, so results are means over draws of
+closed forms.
 """
 
 from collections.abc import Iterator, Sequence
@@ -42,22 +42,22 @@ from bayesnb.model.product import Rows
 from bayesnb.numerics.threads import blocks
 from bayesnb.results.drawn_trees import Variables
 
-MAX_EXPLAINED_DRAWS = 200  # draws
+MAX_EXPLAINED_DRAWS = 200
 
 
 @dataclass(eq=False, repr=False)
 class Sampled(ModelOptions, ChainParameters, DrawsClassifier):
-    """Classifier whose model is sampled with PyMC: an average over one conjugate model a draw.
+    """Classifier whose model is sampled with PyMC: an average of one conjugate model per draw.
 
-    Only what has no closed form is sampled, such as hyperparameters. Given a draw of it, everything
-    else is exact. ``bayesnb.mcmc.fit`` makes one and fits it.
+    Only parameters without closed form are sampled, such as hyperparameters. Given a draw of them,
+    everything else is exact. ``bayesnb.mcmc.fit`` makes one and fits it.
 
     Parameters
     ----------
     estimator : NaiveBayes or a preset
         Its families, priors and class prior are taken.
     collapse : bool, default=True
-        Whether what has a closed form is integrated out. False samples theta too.
+        Whether to integrate out everything with a closed form. False: theta is also sampled.
     draws : int, default=1000
         Draws of each chain.
     tune : int, default=1000
@@ -93,21 +93,20 @@ class Sampled(ModelOptions, ChainParameters, DrawsClassifier):
     classes_ : array
         The labels, sorted.
     datatree_ : xarray.DataTree
-        What was drawn, in ArviZ's groups.
+        The draws, in ArviZ's groups.
     estimator_ : NaiveBayes or a preset
-        The estimator in closed form, fitted on the same rows.
+        The closed-form estimator, fitted on the same rows.
     temper_ : float or pandas.Series
         Exponents on the evidence of the columns: those of ``estimator_``.
 
     See Also
     --------
     bayesnb.mcmc.fit : Make one, and fit it.
-    bayesnb.NaiveBayes : The same in closed form, without sampling.
+    bayesnb.NaiveBayes : Models in closed form, without sampling.
 
     Notes
     -----
-    Numbers are drawn, not exact: they have the error of a mean over draws, which a
-    ``SamplingWarning`` reports where it is large.
+    Results have a Monte Carlo error, which a ``SamplingWarning`` reports if it is large.
 
     Examples
     --------
@@ -123,7 +122,7 @@ class Sampled(ModelOptions, ChainParameters, DrawsClassifier):
     collapse: bool = True
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, unlabelled: Any = None) -> Self:
-        """Sample what has no closed form, given labelled rows and maybe rows without labels.
+        """Sample the model, given labelled rows and perhaps unlabelled ones.
 
         Parameters
         ----------
@@ -134,8 +133,7 @@ class Sampled(ModelOptions, ChainParameters, DrawsClassifier):
         sample_weight : sequence of float or None, default=None
             Weights of the rows: powers of their likelihood.
         unlabelled : table of rows or None, default=None
-            Rows without labels, which inform about the features, and through them about the
-            classes.
+            Unlabelled rows, which are informative about the features and so about the classes.
 
         Returns
         -------
@@ -145,7 +143,7 @@ class Sampled(ModelOptions, ChainParameters, DrawsClassifier):
         Warns
         -----
         SamplingWarning
-            Where chains have not converged, have too few effective draws, or diverged.
+            If chains have not converged, have too few effective draws, or diverged.
 
         See Also
         --------
@@ -160,7 +158,7 @@ class Sampled(ModelOptions, ChainParameters, DrawsClassifier):
         traces = sample(model, self, rng, builder.start(model))
         ensemble = builder.make_ensemble(traces, theta)
         seed = int(rng.integers(1 << 31))
-        sampled = copy(self)  # what fails from here on leaves the estimator as it was
+        sampled = copy(self)  # errors from here on leave the estimator unchanged
         sampled._answer_by(builder.estimator, ensemble, traces["posterior"].sizes["chain"], seed)
         sampled.datatree_ = sampled._datatree(traces, builder)
         self.__dict__ = sampled.__dict__
@@ -168,11 +166,11 @@ class Sampled(ModelOptions, ChainParameters, DrawsClassifier):
 
     @property
     def n_jobs(self) -> int | None:  # type: ignore[override]
-        """Number of threads of the estimator that was sampled."""
+        """Number of threads of the underlying estimator."""
         return self.estimator_.n_jobs
 
     def _answer_by(self, estimator: NaiveBayes, ensemble: Ensemble, chains: int, seed: int) -> Self:
-        """Answer by an ensemble, chain after chain, and the estimator that read its table."""
+        """Set an ensemble, chain after chain, and the estimator that reads tables."""
         self.estimator_, self.ensemble_, self.seed_ = estimator, ensemble, seed
         self.chains_, self.draws_ = chains, ensemble.size // chains
         return self._adopt(
@@ -210,7 +208,7 @@ class Sampled(ModelOptions, ChainParameters, DrawsClassifier):
         return joint
 
     def log_density(self, X: Any) -> Array:
-        """Return log p(x | D) of each row: how usual it is, whatever its class.
+        """Return log p(x | D) of each row, over all classes.
 
         Parameters
         ----------
@@ -220,21 +218,21 @@ class Sampled(ModelOptions, ChainParameters, DrawsClassifier):
         Returns
         -------
         array of shape (n_rows,)
-            The log of the mean over the draws. Exponents play no part.
+            The log of the mean over the draws, without exponents.
 
         See Also
         --------
-        predict_joint_log_proba : The same by class.
+        predict_joint_log_proba : Log joint density by class.
         """
         cells = self._read(X)
         self.estimator_.schema_.check_cells(cells)
         return self._log_density(cells)
 
     def explain(self, X: Any) -> "results.Result":
-        """Explain what every feature of every row adds to the score of each class.
+        """Return the contribution of every feature of every row to the score of each class.
 
-        As ``NaiveBayes.explain`` does, over the draws: a mean is the mean of theirs, and a variance
-        the mean of their variances plus the variance of their means.
+        Like ``NaiveBayes.explain``, but over the draws: means are averaged, and a variance is the
+        mean of the variances plus the variance of the means.
 
         Parameters
         ----------
@@ -245,21 +243,20 @@ class Sampled(ModelOptions, ChainParameters, DrawsClassifier):
         -------
         xarray.Dataset
             By (obs_id, class, feature): ``evidence`` and ``sd``, posterior mean and standard
-            deviation of what the feature adds; ``predictive``, the log predictive of the cell,
-            which is the mean over draws. By class: ``class_term``, ``class_term_sd``,
-            ``predictive_class_term``. By (obs_id, class): ``score``, the sum of ``class_term`` and
-            ``evidence``, and ``score_sd``. By (obs_id, feature): ``cell``, what the cell held, as
-            text.
+            deviation of the contribution; ``predictive``, the log predictive of the cell, averaged
+            over draws. By class: ``class_term``, ``class_term_sd``, ``predictive_class_term``. By
+            (obs_id, class): ``score``, the sum of ``class_term`` and ``evidence``, and
+            ``score_sd``. By (obs_id, feature): ``cell``, its content as text.
 
         See Also
         --------
-        bayesnb.NaiveBayes.explain : The same in closed form.
+        bayesnb.NaiveBayes.explain : Explanations in closed form.
 
         Notes
         -----
-        At most 200 draws are taken, evenly spaced. ``predictive`` does not add up to
-        ``predict_joint_log_proba`` exactly, nor the squares of the standard deviations to that of
-        ``score_sd``, which counts all features together: cells share what was sampled.
+        At most 200 draws are used, evenly spaced. ``predictive`` does not exactly add up to
+        ``predict_joint_log_proba``, nor do the squared standard deviations to that of ``score_sd``,
+        as cells share the sampled parameters.
         """
         self._check_fitted()
         table, cells = read_rows(self.estimator_, X)
@@ -278,10 +275,10 @@ class Sampled(ModelOptions, ChainParameters, DrawsClassifier):
     def loo(
         self, X: Any, y: Any, target: str = "label", *, sample_weight: Any = None
     ) -> "results.ShownScores":
-        """Score every row by the model of all other rows, without sampling again.
+        """Leave-one-out scores of rows, without sampling again.
 
-        Given a draw, leave-one-out is exact. Draws are averaged by importance weights, smoothed by
-        a Pareto distribution.
+        Given a draw, leave-one-out is exact. Draws are averaged with Pareto-smoothed importance
+        weights.
 
         Parameters
         ----------
@@ -290,35 +287,33 @@ class Sampled(ModelOptions, ChainParameters, DrawsClassifier):
         y : sequence of labels
             Their labels.
         target : {"label", "joint"}, default="label"
-            ``"label"``: log p(y_i | x_i, all other rows), by which classifiers are compared.
-            ``"joint"``: log p(x_i, y_i | all other rows), which exponents do not enter.
+            ``"label"``: log p(y_i | x_i, all other rows), for comparing classifiers. ``"joint"``:
+            log p(x_i, y_i | all other rows), without exponents.
         sample_weight : sequence of float or None, default=None
             The weights with which they were learnt.
 
         Returns
         -------
         arviz.ELPDData
-            ``elpd``, the sum, ``se``, its standard error, ``p``, by how much the sum is larger over
-            rows that were learnt, ``elpd_i``, row by row, and ``pareto_k``. ``arviz.compare`` takes
-            it.
+            ``elpd``, the sum, ``se``, its standard error, ``p``, the in-sample minus the held-out
+            sum, ``elpd_i``, by row, and ``pareto_k``. ``arviz.compare`` accepts it.
 
         Warns
         -----
         ParetoWarning
-            Where ``pareto_k`` is above ``good_k``: the draws know too little about the model
-            without the row.
+            If ``pareto_k`` is above ``good_k``: the posterior without the row differs too much from
+            the draws.
 
         See Also
         --------
         bayesnb.compare : Compare models by leave-one-out.
-        bayesnb.NaiveBayes.loo : The same in closed form.
+        bayesnb.NaiveBayes.loo : Leave-one-out in closed form.
 
         Notes
         -----
-        Without row i, draws are as probable as with it, times 1 / p(x_i, y_i | draw,
-        all other rows). At most 400 draws are taken, evenly spaced; fewer, at least 100, for more
-        than 80,000 rows. Where labels are read with errors, a row's score is that of the label that
-        was read.
+        Leaving out row i gives draws weights 1 / p(x_i, y_i | draw, all other rows). At most 400
+        draws are used, evenly spaced; fewer, at least 100, for more than 80,000 rows. With label
+        noise, the score of a row is that of its observed label.
 
         References
         ----------
@@ -334,7 +329,7 @@ class Sampled(ModelOptions, ChainParameters, DrawsClassifier):
     ) -> tuple[Any, Array]:
         """Draw new rows and their labels from the posterior predictive.
 
-        Every row takes one of the draws, and parameters from the posterior given that draw.
+        Each row uses one of the draws, and parameters from the posterior given that draw.
 
         Parameters
         ----------
@@ -343,20 +338,20 @@ class Sampled(ModelOptions, ChainParameters, DrawsClassifier):
         y : label, sequence of labels or None, default=None
             The labels of the rows. None: drawn too.
         length : int, sequence of int or None, default=None
-            Words in each row of a block of counts, as in ``NaiveBayes.sample``.
+            Number of words in each row, as in ``NaiveBayes.sample``.
         rng : None, int or numpy.random.Generator, default=None
             A seed or a generator.
 
         Returns
         -------
         X : table
-            Like the one that was first learnt from.
+            Like the training table.
         y : array
             Labels, as in ``classes_``.
 
         See Also
         --------
-        bayesnb.NaiveBayes.sample : The same in closed form.
+        bayesnb.NaiveBayes.sample : Sampling in closed form.
         """
         self._check_fitted()
         rng = np.random.default_rng(rng)
@@ -378,7 +373,7 @@ class Sampled(ModelOptions, ChainParameters, DrawsClassifier):
         return scores
 
     def _datatree(self, traces: Any, builder: ModelBuilder) -> "results.DataTree":
-        """Return the draws of the sampler with theta of each, and the labels learnt."""
+        """Return the draws of the sampler, theta for each, and the labels."""
         ensemble = self.ensemble_
         given = ensemble.class_prob is None and isinstance(ensemble.class_prior, KnownDie)
 
@@ -446,13 +441,13 @@ def fit(
     unlabelled: Any = None,
     **options: Any,
 ) -> Sampled:
-    """Sample a model with PyMC: as it is, or with options that have no closed form.
+    """Sample a model with PyMC, as it is or with options without closed form.
 
     Parameters
     ----------
     model : NaiveBayes or a preset
-        Its families, priors and class prior are taken. It need not be fitted.
-    X : table of rows
+        Its families, priors and class prior are used. It need not be fitted.
+        X : table of rows
         The rows to learn from. A missing cell is left out.
     y : sequence of labels
         One for each row.
@@ -467,48 +462,45 @@ def fit(
     sample_weight : sequence of float or None, default=None
         Weights of the rows: powers of their likelihood.
     unlabelled : table of rows or None, default=None
-        Rows without labels, which inform about the features, and through them about the classes.
+        Unlabelled rows, which are informative about the features and so about the classes.
     **options
-        The other parameters of ``Sampled``: ``draws=1000``, ``tune=1000``, ``chains=4``, ``rng``,
-        ``sampler``, ``progressbar`` and ``sampling``, how chains are sampled; ``scale_prior``,
-        ``student`` and ``label_noise``, what is modelled; ``collapse=False``, to sample theta too.
+        Other parameters of ``Sampled``: ``draws=1000``, ``tune=1000``, ``chains=4``, ``rng``,
+        ``sampler``, ``progressbar`` and ``sampling`` for the chains; ``scale_prior``, ``student``
+        and ``label_noise`` for the model; ``collapse=False`` to sample theta too.
 
     Returns
     -------
     Sampled
         An estimator with ``predict``, ``predict_proba``, ``predict_interval``, ``uncertainty``,
-        ``draw_proba``, ``explain``, ``loo``, ``decide``, and ``datatree_``, the draws in ArviZ's
-        groups.
+        ``draw_proba``, ``explain``, ``loo``, ``decide``, and the draws in ``datatree_``.
 
     Raises
     ------
     ImportError
-        Where PyMC is not installed.
-    TypeError
-        For an unknown option.
+        If PyMC is not installed. TypeError For an unknown option.
 
     Warns
     -----
     SamplingWarning
-        Where chains have not converged, have too few effective draws, or diverged.
+        If chains have not converged, have too few effective draws, or diverged.
 
     See Also
     --------
-    build : The model in PyMC, to look at or to change.
-    logistic : A model of the labels given the rows, of the same columns.
+    build : The PyMC model, to inspect or change.
+    logistic : The discriminative model for the same columns.
 
     Notes
     -----
-    Only what has no closed form is sampled: given the hyperparameters, theta is
-    integrated out, and drawn exactly for ``datatree_``. Where everything has a closed form, theta
-    is sampled, as a check of it. ``predict_proba`` is p(y | x, D), joint densities averaged over
-    draws and then normalised; a row that few draws speak for raises a ``DegenerateWarning``.
+    Only parameters without closed form are sampled: given the hyperparameters, theta is integrated
+    out, and drawn exactly for ``datatree_``. If everything has a closed form, theta is sampled, as
+    a check. ``predict_proba`` is p(y | x, D): joint densities are averaged over draws, then
+    normalised. Rows for which few draws have any weight give a ``DegenerateWarning``.
 
-    Under ``unlabelled`` and ``label_noise`` classes could be exchanged, so chains begin where the
-    labelled rows put theta.
+    With ``unlabelled`` or ``label_noise`` classes could be interchanged, so chains start at the
+    posterior mean given the labelled rows.
 
-    ``temper`` is followed, with the exponents of the closed form; ``estimate`` plays no part. Links
-    between columns, as ``NaiveBayes()`` has, are left out.
+    ``temper`` is used, with the exponents of the closed form; ``estimate`` is not. Links between
+    columns, as in ``NaiveBayes()``, are left out.
 
     Examples
     --------

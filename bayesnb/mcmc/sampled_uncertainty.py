@@ -1,9 +1,9 @@
-"""How uncertain a prediction is, given draws of theta from chains.
+"""Uncertainty of predictions from MCMC draws of theta.
 
-    theta_s ~ p(theta | D)      p(y | x, D) = sum over s of w_s(x) p(y | x, theta_s)
+theta_s ~ p(theta | D)      p(y | x, D) = sum over s of w_s(x) p(y | x, theta_s)
 
-A row that came from the population is evidence about theta, so it gives the draws weights; a row
-that someone chose is not.
+A row observed from the population is evidence about theta, so it gives the draws weights; a row
+chosen by someone is not.
 """
 
 from abc import abstractmethod
@@ -34,28 +34,28 @@ from bayesnb.selection.leave_one_out import Pointwise
 
 # rows, log weights of the draws `(s, r)`, and p(y | x, theta) `(s, r, c)`
 Weighed = tuple[slice, Array, Array]
-MAX_PROBABILITIES = 1 << 24  # probabilities that are held at once
+MAX_PROBABILITIES = 1 << 24  # probabilities held at once
 
 
 class DrawsClassifier(PredictiveUncertainty, ProbabilisticClassifier):
-    """Distributions of p(y | x, theta) from draws of theta, which a subclass gives.
+    """Base of classifiers with distributions of p(y | x, theta) from draws of theta.
 
-    A subclass sets `classes_`, `chains_` and `draws_` when it is fitted; draws are chain after
-    chain. It has `_joint`, `_refuse_row` and `_weighed`, and `_log_density` where rows have one.
+    Subclasses set `classes_`, `chains_` and `draws_` in `fit`; draws are chain after chain. They
+    define `_joint`, `_refuse_row` and `_weighed`, and `_log_density` if rows have a density.
     """
 
-    estimator_: NaiveBayes  # which knows the columns
+    estimator_: NaiveBayes  # reads the columns
     datatree_: Any
     n_jobs: int | None = None
     _methods: ClassVar = {"auto": "draws", "draws": "draws"}
     chains_: int
-    draws_: int  # of each chain
+    draws_: int  # per chain
 
     @abstractmethod
     def _joint(self, X: Any, warn: bool = True) -> tuple[Array, Sequence[Cells]]:
         """Return log p(x, y) or log p(y | x) of every row and class, and the cells of the rows.
 
-        It may `warn` where few draws have any weight.
+        With `warn`, it warns if few draws have any weight.
         """
 
     @abstractmethod
@@ -69,18 +69,18 @@ class DrawsClassifier(PredictiveUncertainty, ProbabilisticClassifier):
         return self.estimator_._table(X, reset=reset)
 
     def _log_density(self, cells: Sequence[Cells]) -> Array | None:
-        """log p(x | D), `(r,)`, or None where the model says nothing about x."""
+        """log p(x | D), `(r,)`, or None if the model has no distribution of x."""
         return None
 
     @abstractmethod
     def _loo_scores(self, rows: Rows, target: str) -> ImportanceScores:
-        """Score rows that were learnt by leave-one-out, averaged over the draws."""
+        """Leave-one-out scores of learnt rows, averaged over the draws."""
 
     def _score_left_out(self, rows: Rows, target: str) -> Pointwise:
         return self._loo_scores(rows, target).pointwise
 
     def _adopt(self, estimator: Any, *names: str) -> Self:
-        """Take attributes that a fitted estimator has, in place of an earlier fit's."""
+        """Copy attributes of a fitted estimator, replacing those of an earlier fit."""
         for name in names:
             self.__dict__.pop(name, None)
             if hasattr(estimator, name):
@@ -92,8 +92,8 @@ class DrawsClassifier(PredictiveUncertainty, ProbabilisticClassifier):
     ) -> tuple[Array, Intervals]:
         if sampling != (None, None):
             raise ValueError(
-                "draws and rng: the intervals of a sampled model take the draws of its chains. "
-                "Give neither."
+                "draws and rng: the intervals of a sampled model use the draws of its chains. "
+                "Leave both out."
             )
         mean, cells = self._mean(X)
         ends = np.empty((3, *mean.shape))
@@ -127,13 +127,13 @@ class DrawsClassifier(PredictiveUncertainty, ProbabilisticClassifier):
         X : table of rows
             With the columns that were fitted.
         draws : int or None, default=None
-            How many draws of each chain, evenly spaced. None: all.
+            Number of draws per chain, evenly spaced. None: all.
 
         Returns
         -------
         xarray.DataArray
-            By (chain, draw, obs_id, class); ``obs_id`` is the frame's index. What would take more
-            than 2 GiB is refused.
+            With dimensions (chain, draw, obs_id, class); ``obs_id`` is the index of the frame.
+            Results above 2 GiB are refused.
 
         See Also
         --------
@@ -158,21 +158,21 @@ class DrawsClassifier(PredictiveUncertainty, ProbabilisticClassifier):
         return labelled.assign_coords(draw=kept)
 
     def summary(self, var_names: Any = None, ci_prob: float | None = None) -> "results.TitledFrame":
-        """Summarise what was drawn: means, intervals, and whether the chains can be trusted.
+        """Summarise the draws: means, intervals, and convergence diagnostics.
 
         Parameters
         ----------
         var_names : str, sequence of str or None, default=None
-            The variables of ``datatree_`` that are summarised. None: all, which takes seconds where
-            they have thousands of entries.
+            The variables of ``datatree_`` to summarise. None: all, which takes seconds for
+            thousands of entries.
         ci_prob : float or None, default=None
             The probability of an interval. None: ``arviz.rcParams["stats.ci_prob"]``, 0.89.
 
         Returns
         -------
         pandas.DataFrame
-            A row for each entry of a variable: ``mean``, ``sd``, the ends of the interval,
-            effective draws, ``r_hat``, and Monte Carlo errors, as ``arviz.summary`` has them.
+            One row for each entry of a variable: ``mean``, ``sd``, the ends of the interval,
+            effective draws, ``r_hat``, and Monte Carlo errors, as in ``arviz.summary``.
 
         See Also
         --------
@@ -195,8 +195,8 @@ class DrawsClassifier(PredictiveUncertainty, ProbabilisticClassifier):
         """
         raise TypeError(
             f"{type(self).__name__}: a sampled model cannot be saved, only one in closed form. "
-            "Save the estimator that was sampled, fitted on the same rows, and the draws beside "
-            "it: datatree_.to_netcdf(...)."
+            "Save the underlying estimator, fitted on the same rows, and the draws: "
+            "datatree_.to_netcdf(...)."
         )
 
     def _mean(self, X: Any) -> tuple[Array, Sequence[Cells]]:
@@ -209,9 +209,8 @@ class DrawsClassifier(PredictiveUncertainty, ProbabilisticClassifier):
         return joint, cells
 
     def _weighted(self, cells: Sequence[Cells], observed: bool) -> Iterator[Weighed]:
-        """Yield rows, the share of each draw, and p(y | x, theta).
-
-        Warn where few draws have any weight.
+        """Yield rows, the weight of each draw, and p(y | x, theta); warn if few draws have any
+        weight.
         """
         counts = []
         for rows, log_weight, proba in self._weighed(cells, observed):

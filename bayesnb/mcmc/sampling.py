@@ -1,4 +1,4 @@
-"""Chains of a PyMC model, and whether they can be trusted."""
+"""Sampling from a PyMC model, and diagnostics of the chains."""
 
 import sys
 import warnings
@@ -15,17 +15,17 @@ from bayesnb import results
 from bayesnb.families.base import Rng
 
 SAMPLERS = ("nutpie", "pymc", "numpyro", "blackjax")
-ACCEPT = 0.95  # hierarchies have narrow places
+ACCEPT = 0.95  # target acceptance, as hierarchical posteriors have narrow regions
 # Vehtari et al. (2021), Rank-normalization, folding, and localization
 R_HAT = 1.01
-MIN_EFFECTIVE_DRAWS = 100  # of each chain
+MIN_EFFECTIVE_DRAWS = 100  # per chain
 
 
 class SamplingWarning(UserWarning):
     """Chains have not converged, have too few effective draws, or diverged.
 
-    The message names the parameter and says what to try. It is about everything that
-    ``bayesnb.mcmc.fit`` and ``bayesnb.mcmc.logistic`` return.
+    The message names the parameter and says what to try. It affects all results of
+    ``bayesnb.mcmc.fit`` and ``bayesnb.mcmc.logistic``.
 
     See Also
     --------
@@ -34,8 +34,8 @@ class SamplingWarning(UserWarning):
 
 
 def install_advice(extra: str) -> str:
-    """Return how to install an extra: the one place to change once the package is on an index."""
-    return f'In a clone of bayesnb, which is not on a package index yet: pip install ".[{extra}]"'
+    """Return how to install an extra; to be changed once the package is on an index."""
+    return f'bayesnb is not on a package index yet; in a clone of it: pip install ".[{extra}]"'
 
 
 def pymc() -> Any:
@@ -50,7 +50,7 @@ def pymc() -> Any:
 
 
 def check_sampler(name: str) -> None:
-    """Raise an error that says how to install a sampler's package, where it is not installed."""
+    """Raise an error that says how to install the package of a sampler, if it is missing."""
     if not find_spec(name):
         advice = install_advice("mcmc") if name == "nutpie" else f"pip install {name}"
         raise ImportError(
@@ -65,17 +65,17 @@ class ChainParameters:
     Parameters
     ----------
     draws : int, default=1000
-        Draws of each chain.
-    tune : int, default=1000
-        Steps of tuning before them.
+        Draws per chain.
+        tune : int, default=1000
+        Tuning steps before the draws.
     chains : int, default=4
         Number of chains.
     rng : None, int or numpy.random.Generator, default=None
         A seed or a generator.
     sampler : {"nutpie", "pymc", "numpyro", "blackjax"} or None, default=None
-        The program that samples. None: nutpie where it is installed, else PyMC.
+        The sampler. None: nutpie if it is installed, else PyMC.
     progressbar : bool or None, default=None
-        Whether to show how far the chains are. None: where stderr is a terminal.
+        Whether to show progress. None: if stderr is a terminal.
     sampling : dict or None, default=None
         Further arguments of ``pymc.sample``, such as ``{"cores": 1}``.
     """
@@ -105,12 +105,12 @@ def sample(
     rng: np.random.Generator,
     start: Mapping[str, Any] | None = None,
 ) -> Any:
-    """Return the draws as PyMC's tree; a `SamplingWarning` where they are not to be trusted.
+    """Return the draws as PyMC's tree; a `SamplingWarning` says if they are not reliable.
 
-    PyMC's chains begin exactly at a `start`: its usual noise of +-1 would leave a narrow mode.
+    PyMC's chains begin exactly at `start`, as its usual jitter of +-1 would leave a narrow mode.
     """
     shown = sys.stderr.isatty() if how.progressbar is None else how.progressbar
-    # nutpie is the fastest for all but tiny models
+    # nutpie is the fastest except for tiny models
     sampler = how.sampler or ("nutpie" if find_spec("nutpie") else "pymc")
     check_sampler(sampler)
     settings = {
@@ -138,7 +138,7 @@ def sample(
 
 
 def warn_sampling(tree: Any) -> None:
-    """Warn once of everything that is wrong with the chains, and say what to do about it."""
+    """Warn once of all problems of the chains, and say what to do."""
     messages = []
     sizes = tree["posterior"].sizes
     diagnosis = results.drawn_trees.diagnose(tree["posterior"].to_dataset())
@@ -152,15 +152,15 @@ def warn_sampling(tree: Any) -> None:
     if (ess < MIN_EFFECTIVE_DRAWS * sizes["chain"]).any():
         messages.append(
             f"{ess.idxmin()} has {ess.min():.0f} effective draws, fewer than {MIN_EFFECTIVE_DRAWS} "
-            "a chain: means and quantiles are noisy. Sample more `draws`."
+            "per chain: means and quantiles are noisy. Sample more `draws`."
         )
     stats = tree["sample_stats"] if "sample_stats" in tree.children else {}
     divergences = int(stats["diverging"].sum()) if "diverging" in stats else 0
     if divergences:
         messages.append(
-            f"{divergences} of {sizes['chain'] * sizes['draw']} draws diverged: some region was "
-            "not reached, so what is learnt may be wrong. Try sampling={'target_accept': 0.99}, "
-            "more `tune`, or a more informative prior."
+            f"{divergences} of {sizes['chain'] * sizes['draw']} draws diverged: some region of the "
+            "posterior was not explored, so results may be biased. Try sampling={'target_accept': "
+            "0.99}, more `tune`, or a more informative prior."
         )
     if messages:
         warnings.warn(

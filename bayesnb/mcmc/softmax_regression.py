@@ -1,4 +1,4 @@
-"""Softmax regression as a PyMC model: the terms that are made of cells, the model, and draws of it.
+"""Softmax regression as a PyMC model: design matrix, model, and draws.
 
     score_c = intercept_c + terms . coefficient_c      p(y = c | x, theta) = softmax_c(score)
     coefficient ~ Normal, one for each class and term, that sum to 0 over the classes
@@ -7,25 +7,24 @@
 Terms are centred, on one scale, and 0 where a cell is missing:
 
     number, count    (x - mean) / sd
-    square           (z**2 - mean) / sd of that z, if asked for
+    square           (z**2 - mean) / sd of that z, if requested
     yes or no        x - share of ones
-    level            one number for each level, (x is it) - share of that level
+    level            one dummy variable for each level, minus the share of that level
 
-On such scales one weak prior fits all coefficients: Gelman, Jakulin, Pittau and Su (2008), Annals
-of Applied Statistics 2. What never varied in the rows learnt says nothing about the classes, and is
-0 in every row.
+On these scales one weak prior fits all coefficients: Gelman, Jakulin, Pittau and Su (2008), Annals
+of Applied Statistics 2. Terms that are constant in the training rows are 0 in every row.
 
-Sums of 0 single no class out. A ZeroSumNormal of sd s is a normal with covariance s**2 (I - 1/c),
-so the difference between any two classes has the sd s * sqrt(2), however many classes there are:
-the log-odds of two classes are given the scales asked for, and with two classes this is the usual
-logistic regression.
+The sum-to-zero constraint treats all classes alike. A ZeroSumNormal with sd s is a normal with
+covariance s**2 (I - 1/c), so the difference between any two classes has sd s * sqrt(2) for any
+number of classes: the log-odds of two classes have the requested prior scales, and with two classes
+this is the usual logistic regression.
 
-What is sampled are the coefficients along the principal axes of the terms. Their prior is the same
-along any axes, and on these the posterior is nearly that of independent numbers: terms that are
-much alike, or the levels of a column, whose terms add up to 0, would leave narrow ridges.
+Coefficients are sampled along the principal axes of the terms. Their prior is the same along any
+orthonormal axes, and on these the posterior is nearly that of independent numbers: similar terms,
+or dummy variables of a column, which add up to 0, would otherwise give narrow ridges.
 
-The model has no distribution of x, so a row is not evidence about the parameters, and p(y | x, D)
-is the plain mean over draws.
+The model has no distribution of x, so a new row is not evidence about the parameters, and p(y | x,
+D) is the mean over draws.
 """
 
 from collections.abc import Sequence
@@ -46,21 +45,21 @@ from bayesnb.numerics.special import ratio
 from bayesnb.numerics.threads import blocks
 from bayesnb.numerics.views import EVERY, as_numbers
 
-EQUAL_ULPS = 8  # values that differ by no more are equal
+EQUAL_ULPS = 8  # values within so many ulps are equal
 MAX_TERMS_ROTATED = 2000
-MAX_SCORES = 1 << 20  # that are held at once
+MAX_SCORES = 1 << 20  # scores held at once
 
 
 @dataclass(frozen=True, eq=False)
 class TermScale:
-    """Scaling of numbers: less their mean, times a factor. All `(k,)`."""
+    """Scaling of numbers: minus their mean, times a factor. All `(k,)`."""
 
     mean: Array
-    factor: Array  # 1 / sd, or 1; 0 for what never varied
+    factor: Array  # 1 / sd, or 1; 0 for constant numbers
 
     @classmethod
     def of(cls, x: Array, counts: Array, by_sd: Any) -> Self:
-        """Scale `(r, k)` numbers, NaN where they are missing; rows have counts, `(r, 1)`."""
+        """Learn the scale of `(r, k)` numbers, NaN where missing; rows have weights, `(r, 1)`."""
         counts = counts * ~np.isnan(x)
         total = counts.sum(axis=0)
         mean = ratio((counts * np.nan_to_num(x)).sum(axis=0), total)
@@ -77,24 +76,24 @@ class TermScale:
 
 @dataclass(frozen=True, eq=False)
 class Design:
-    """How terms are made of the cells of all blocks: scaled numbers, then the squares of some.
+    """The design matrix: scaled numbers of all blocks, then squares of some.
 
-    `order` puts them in the table's order, in which `names` and `features` are.
+    `order` puts them in the order of the table, which `names` and `features` have.
     """
 
     blocks: Sequence[Block]
     plain: TermScale
-    squared: Array  # whether a number's square is a term too, `(k,)`
+    squared: Array  # numbers whose square is also a term, `(k,)`
     square: TermScale
     order: Array
     names: list[str]  # such as `weight`, `weight^2` and `colour=red`
-    features: list[slice]  # the terms of every column
+    features: list[slice]  # the terms of each column
 
     @classmethod
     def learn(
         cls, blocks: Sequence[Block], cells: Sequence[Cells], counts: Array, squares: bool
     ) -> Self:
-        """Learn the terms' scales from rows, each as often as its count says, `(r,)`."""
+        """Learn the scales of terms from weighted rows, `(r,)`."""
         rows = len(counts)
         places: list[int] = []
         names: list[str] = []
@@ -124,16 +123,16 @@ class Design:
         return cls(blocks, plain, np.array(squared), square, order, names, features)
 
     def terms(self, cells: Sequence[Cells], rows: slice = EVERY) -> Array:
-        """Terms of rows, `(r, k)`."""
+        """The design matrix of rows, `(r, k)`."""
         z = self.plain(read_numbers(self.blocks, cells, rows))
         squares = self.square(z[:, self.squared] ** 2)
         return np.nan_to_num(np.concatenate([z, squares], axis=1)[:, self.order], copy=False)
 
     def unscale(self, coefficient: Array) -> tuple[Array, Array]:
-        """Coefficients of what columns hold, and what the intercept gets, `-> (n, k), (n,)`.
+        """Coefficients on the original scales, and the change of the intercept, `-> (n, k), (n,)`.
 
-        With z = (x - m) f, what a z + b (z**2 - n) g has of x**2 is b g f**2, of x it is
-        a f - 2 b g f**2 m, and the rest is b g (m**2 f**2 - n) - a f m.
+        With z = (x - m) f, the term a z + b (z**2 - n) g has the coefficient b g f**2 of x**2 and a
+        f - 2 b g f**2 m of x; the constant is b g (m**2 f**2 - n) - a f m.
         """
         width = len(self.plain.mean)
         mean = self.plain.mean[self.squared]
@@ -147,7 +146,7 @@ class Design:
 
 
 def name_terms(block: Block) -> list[tuple[int, str]]:
-    """The place of every number's column in the table, and the name of the number."""
+    """The place in the table of the column of each number, and the name of the number."""
     prefix = f"{block.names[0]}=" if block.family.listed else ""
     columns = [
         (place, f"{prefix}{name}")
@@ -163,7 +162,7 @@ def name_terms(block: Block) -> list[tuple[int, str]]:
 
 
 def read_numbers(blocks: Sequence[Block], cells: Sequence[Cells], rows: slice = EVERY) -> Array:
-    """Cells as numbers, `(r, k)`: NaN where they are missing or a level is unknown."""
+    """Cells as numbers, `(r, k)`; NaN for missing cells and unknown levels."""
     parts: list[Array] = []
     for block, view in zip(blocks, cells, strict=True):
         x = as_numbers(view)[rows]
@@ -178,19 +177,19 @@ def read_numbers(blocks: Sequence[Block], cells: Sequence[Cells], rows: slice = 
 
 
 def principal_axes(terms: Array, counts: Array) -> Array:
-    """Orthonormal directions in which the terms do not vary together, `(r, k), (r,) -> (k, k)`."""
+    """Principal axes of the terms, which are uncorrelated along them, `(r, k), (r,) -> (k, k)`."""
     if terms.shape[1] > MAX_TERMS_ROTATED:
-        return np.eye(terms.shape[1])  # finding others would take long
+        return np.eye(terms.shape[1])  # finding them would take long
     return np.linalg.eigh((terms * counts[:, None]).T @ terms)[1]
 
 
 def build(
     design: Design, rows: Rows, coords: dict[str, Array], scale: float, intercept_scale: float
 ) -> Any:
-    """Return the pm.Model, given the prior sd of the log-odds of two classes.
+    """Return the pm.Model, given prior sds of the log-odds of two classes for terms and intercept.
 
-    It is that of each term, and that where all terms are 0. Rows that have weights are a potential,
-    as no distribution has such powers. `coords` label classes and rows.
+    Weighted rows are a potential, as PyMC has no weighted observations. `coords` label classes and
+    rows.
     """
     for name, value in (("scale", scale), ("intercept_scale", intercept_scale)):
         if not (isinstance(value, Real) and 0 < float(value) < np.inf):
@@ -223,11 +222,11 @@ class LinearDraws:
         return LinearDraws(self.intercept[draws], self.coefficient[draws])
 
     def row_blocks(self, rows: int, scores: int = MAX_SCORES) -> list[slice]:
-        """Return slices of the rows, each with at most so many scores."""
+        """Return slices of the rows, each with at most `scores` scores."""
         return blocks(rows, max(scores // self.intercept.size, 1))
 
     def add_terms(self, z: Array, terms: slice = EVERY) -> Array:
-        """What some terms add to the scores under every draw, `(r, k) -> (r, s, c)`."""
+        """Contribution of some terms to the scores under every draw, `(r, k) -> (r, s, c)`."""
         return np.tensordot(z[:, terms], self.coefficient[..., terms], (1, 2))
 
     def proba(self, z: Array, log: bool = False) -> Array:

@@ -1,11 +1,11 @@
-"""Bayesian logistic regression: naive Bayes as a model of the labels given the rows.
+"""Bayesian logistic regression, the discriminative counterpart of naive Bayes.
 
-    log p(y = c | x, theta) = intercept_c + terms(x) . coefficient_c  up to what all classes share
+log p(y = c | x, theta) = intercept_c + terms(x) . coefficient_c + a term that classes share
 
-Ng and Jordan (2002), On discriminative vs. generative classifiers, NIPS 14: where features are
+Ng and Jordan (2002), On discriminative vs. generative classifiers, NIPS 14: if features are
 independent given the class, both are the same model. Levels, flags, words, Poisson counts, and
-Gaussians whose classes share variances have a log p(y | x) of this form; Gaussians whose variances
-differ between classes do with squares.
+Gaussians with shared variances have a log p(y | x) of this form; Gaussians whose variances differ
+between classes need squares.
 """
 
 from collections.abc import Iterator, Sequence
@@ -39,24 +39,24 @@ if TYPE_CHECKING:
 class Logistic(ChainParameters, DrawsClassifier):
     r"""Bayesian logistic regression on the columns of a naive Bayes model, sampled with PyMC.
 
-    It is naive Bayes' discriminative twin: a model of the labels given the rows, not of the rows.
+    It is the discriminative twin of naive Bayes: a model of the labels given the rows.
 
     Parameters
     ----------
     families : "auto", Family, str or dict, default="auto"
-        How columns are read, as in ``NaiveBayes``; priors play no part.
+        How columns are read, as in ``NaiveBayes``; priors are not used.
     squares : bool, default=False
-        Whether Gaussian columns have a term for their square too, which lets variances differ
-        between classes.
+        Whether Gaussian columns also have a squared term, which lets variances differ between
+        classes.
     scale : float, default=2.5
         Prior standard deviation of the log-odds of any two classes, for each term. Terms are
-        centred; numbers and counts are divided by their standard deviation, and so are squares of
-        numbers that were divided.
+        centred; numbers, counts and squares of scaled numbers are divided by their standard
+        deviation.
     intercept_scale : float, default=5.0
-        Prior standard deviation of the log-odds of any two classes at an average row, where all
+        Prior standard deviation of the log-odds of any two classes for an average row, where all
         terms are 0.
     n_jobs : int or None, default=None
-        Number of threads that predict. None: as many as the cores that this process may use.
+        Number of threads for predictions. None: all cores that this process may use.
     draws : int, default=1000
         Draws of each chain.
     tune : int, default=1000
@@ -77,14 +77,14 @@ class Logistic(ChainParameters, DrawsClassifier):
     classes_ : array
         The labels, sorted.
     estimator_ : NaiveBayes
-        The generative twin, fitted on the same rows, which reads tables.
+        The generative twin, fitted on the same rows.
     datatree_ : xarray.DataTree
         PyMC's draws, in ArviZ's groups. ``posterior`` has ``intercept`` (class) and ``coefficient``
-        (feature, class), on the terms' scales. ``feature`` names terms: ``weight``, ``weight^2``,
-        ``colour=red``. ``rotated`` (axis, class) is what was sampled, the coefficients along the
-        terms' principal axes.
+        (feature, class), on the scales of the terms. ``feature`` names terms: ``weight``,
+        ``weight^2``, ``colour=red``. ``rotated`` (axis, class) are the sampled coefficients, along
+        the principal axes of the terms.
     design_ : object
-        How terms are made of cells.
+        The construction of the design matrix.
 
     See Also
     --------
@@ -98,19 +98,19 @@ class Logistic(ChainParameters, DrawsClassifier):
         \log p(y = c \mid x, \theta) = \text{intercept}_c + \text{terms}(x) \cdot
         \text{coefficient}_c + \text{constant}
 
-    Coefficients and intercepts sum to 0 over the classes, so no class is special. With two classes
-    the model is the usual one: its coefficient, that of the log-odds, is Normal(0, scale). Under
-    the default of 2.5, the usual change of a feature hardly moves log-odds by more than 5; Gelman
-    et al. propose a Cauchy of this scale, whose tails are longer.
+    Coefficients and intercepts sum to 0 over the classes. With two classes the model is the usual
+    one: the coefficient of the log-odds is Normal(0, scale). With the default of 2.5, a typical
+    change of a feature rarely changes the log-odds by more than 5; Gelman et al. propose a Cauchy
+    with this scale, which has heavier tails.
 
-    A missing cell contributes nothing: its terms are 0, as if it held the average of its column.
-    That is not exact, as it is in naive Bayes: a model that says nothing about x cannot integrate a
-    cell out. Unknown levels contribute nothing, with a warning, nor does what never varied in the
-    rows that were learnt.
+    The terms of a missing cell are 0, as if it held the average of its column. Unlike in naive
+    Bayes this is not exact: a model without a distribution of x cannot integrate out a cell. Terms
+    of unknown levels are also 0, with a warning, and so are those that are constant in the training
+    rows.
 
-    Rows count by their ``sample_weight`` as powers of their likelihood. A model of y given x learns
-    nothing from new rows, so p(y | x, D) is the mean of p(y | x, theta) over draws, and
-    rows="observed" and "fixed" give the same distribution.
+    ``sample_weight`` are powers of the likelihood of rows. A model of y given x learns nothing from
+    new rows, so p(y | x, D) is the mean of p(y | x, theta) over draws, and rows="observed" and
+    "fixed" give the same distribution.
 
     References
     ----------
@@ -136,7 +136,7 @@ class Logistic(ChainParameters, DrawsClassifier):
     n_jobs: int | None = None
 
     def build(self, X: Any, y: Any, sample_weight: Any = None) -> "Model":
-        """Write the regression as a PyMC model, not yet sampled, to look at or to change.
+        """Build the PyMC model of the regression, to inspect or change.
 
         Parameters
         ----------
@@ -150,8 +150,8 @@ class Logistic(ChainParameters, DrawsClassifier):
         Returns
         -------
         pymc.Model
-            Its variables are those of ``datatree_``. ``y`` (obs_id) is observed, so that
-            ``pymc.compute_log_likelihood(datatree_, model=...)`` works, unless rows have weights.
+            Its variables are those of ``datatree_``. Without weights ``y`` (obs_id) is observed, so
+            ``pymc.compute_log_likelihood(datatree_, model=...)`` works.
 
         See Also
         --------
@@ -160,7 +160,7 @@ class Logistic(ChainParameters, DrawsClassifier):
         return self._learn(X, y, sample_weight)[2]
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Sample the coefficients given a table and its labels, and forget what was learnt before.
+        """Sample the coefficients given a table and its labels, replacing any earlier fit.
 
         Parameters
         ----------
@@ -183,7 +183,7 @@ class Logistic(ChainParameters, DrawsClassifier):
 
         See Also
         --------
-        build : The model in PyMC.
+        build : The PyMC model.
         """
         self._check_chains()
         estimator, design, model = self._learn(X, y, sample_weight)
@@ -198,10 +198,10 @@ class Logistic(ChainParameters, DrawsClassifier):
         return self
 
     def explain(self, X: Any) -> "results.Result":
-        """Explain what every feature of every row adds to the score of each class.
+        """Return the contribution of every feature of every row to the score of each class.
 
-        A softmax of the scores is p(y | x, theta). The score of a class is its intercept and the
-        sum of what the features add, their terms times their coefficients.
+        p(y | x, theta) is the softmax of the scores. The score of a class is its intercept plus the
+        contributions of the features, their terms times their coefficients.
 
         Parameters
         ----------
@@ -212,20 +212,20 @@ class Logistic(ChainParameters, DrawsClassifier):
         -------
         xarray.Dataset
             By (obs_id, class, feature): ``evidence`` and ``sd``, posterior mean and standard
-            deviation of what the feature adds; for a column of levels, all its terms together. By
-            class: ``class_term``, ``class_term_sd``, those of the intercept. By (obs_id, class):
+            deviation of the contribution; for a column of levels, of all its terms together. By
+            class: ``class_term``, ``class_term_sd``, for the intercept. By (obs_id, class):
             ``score``, the sum of ``class_term`` and ``evidence``, and ``score_sd``, whose square is
-            not a sum, as coefficients depend on each other. By (obs_id, feature): ``cell``, what
-            the cell held, as text.
+            not a sum, as coefficients are correlated. By (obs_id, feature): ``cell``, its content
+            as text.
 
         See Also
         --------
-        bayesnb.NaiveBayes.explain : The same for naive Bayes.
+        bayesnb.NaiveBayes.explain : Explanations for naive Bayes.
 
         Notes
         -----
-        Evidence is relative to the average row, of which every feature adds 0, and so
-        does a missing cell. Over the classes it sums to 0.
+        Evidence is relative to the average row, for which every feature contributes 0, like a
+        missing cell. Over the classes it sums to 0.
         """
         table, cells = self._read(X)
         linear = self._linear
@@ -258,19 +258,19 @@ class Logistic(ChainParameters, DrawsClassifier):
         )
 
     def linear_form(self) -> "results.Result":
-        """Return the scores as linear functions of what the columns hold, in their units.
+        """Return the scores as linear functions of the columns, in their original units.
 
         Returns
         -------
         xarray.Dataset
-            It shows itself as a table, with a `to_frame`. ``w`` (class, feature) and ``b`` (class),
+            Displayed as a table, with a `to_frame`. ``w`` (class, feature) and ``b`` (class),
             posterior means, and ``w_sd``, ``b_sd``: the score of a class is b plus the sum of w
-            times a number, its square, a count, or 1 for yes and for the level that a cell holds. A
-            missing cell counts as its column's mean.
+            times a number, its square, a count, or 1 for yes and for the level of a cell. A missing
+            cell counts as the mean of its column.
 
         See Also
         --------
-        bayesnb.NaiveBayes.linear_form : The same for naive Bayes.
+        bayesnb.NaiveBayes.linear_form : The linear form of naive Bayes.
         """
         self._check_fitted()
         linear = self._linear
@@ -286,7 +286,7 @@ class Logistic(ChainParameters, DrawsClassifier):
     def loo(
         self, X: Any, y: Any, target: str = "label", *, sample_weight: Any = None
     ) -> "results.ShownScores":
-        """Score every row as if it had not been learnt, by Pareto-smoothed importance sampling.
+        """Leave-one-out scores of rows, by Pareto-smoothed importance sampling.
 
         Parameters
         ----------
@@ -302,9 +302,9 @@ class Logistic(ChainParameters, DrawsClassifier):
         Returns
         -------
         arviz.ELPDData
-            ``elpd``, the sum of log p(y_i | x_i, all other rows), ``elpd_i``, row by row, and
-            ``pareto_k``. ``arviz.compare`` takes it, and ``bayesnb.compare`` takes this model
-            beside naive Bayes, whose leave-one-out is exact.
+            ``elpd``, the sum of log p(y_i | x_i, all other rows), ``elpd_i``, by row, and
+            ``pareto_k``. ``arviz.compare`` accepts it, and ``bayesnb.compare`` compares this model
+            with naive Bayes, whose leave-one-out is exact.
 
         Warns
         -----
@@ -318,10 +318,10 @@ class Logistic(ChainParameters, DrawsClassifier):
 
         Notes
         -----
-        Without row i, draws are as probable as with it, times 1 / p(y_i | x_i, draw).
-        All draws are taken, or a part, evenly spaced, for more than some ten thousand rows. A row
-        with a weight is left out as a whole; ``elpd`` is then the weighted mean score times the
-        number of rows of positive weight.
+        Leaving out row i gives draws weights 1 / p(y_i | x_i, draw). All draws are used, or an
+        evenly spaced part for more than about ten thousand rows. A weighted row is left out as a
+        whole; ``elpd`` is then the weighted mean score times the number of rows with positive
+        weight.
 
         References
         ----------
@@ -335,7 +335,7 @@ class Logistic(ChainParameters, DrawsClassifier):
     def _loo_scores(self, rows: Rows, target: str) -> ImportanceScores:
         if target != "label":
             raise ValueError(
-                f"target must be 'label', got {target!r}: a regression says nothing about x."
+                f"target must be 'label', got {target!r}: a regression has no distribution of x."
             )
         size = self.chains_ * self.draws_
         most = max(MAX_PROBABILITIES // len(rows.codes), MIN_DRAWS)
@@ -350,16 +350,16 @@ class Logistic(ChainParameters, DrawsClassifier):
         return scores
 
     def _learn(self, X: Any, y: Any, sample_weight: Any) -> tuple[NaiveBayes, Design, Any]:
-        """Return the estimator that reads the columns, their terms, and PyMC's model of them.
+        """Return the estimator that reads the columns, the design, and the PyMC model.
 
-        Rows of weight zero are left out.
+        Rows with weight 0 are left out.
         """
         estimator = NaiveBayes(self.families, dependence=None, n_jobs=self.n_jobs)
         estimator.fit(X, y, sample_weight)
         classes = estimator.classes_
         if len(classes) < 2:
             raise ValueError(
-                f"y has one class, {classes.tolist()[0]!r}: there is nothing to tell apart."
+                f"y has only one class, {classes.tolist()[0]!r}: there is nothing to predict."
             )
         index, rows = read_labelled_rows(estimator, X, y, sample_weight)
         blocks = estimator.schema_.blocks
@@ -370,7 +370,7 @@ class Logistic(ChainParameters, DrawsClassifier):
 
     @property
     def schema_(self) -> Schema:
-        """Schema by which tables are read: that of the generative twin."""
+        """The schema for reading tables, that of the generative twin."""
         return self.estimator_.schema_
 
     @property
@@ -380,7 +380,7 @@ class Logistic(ChainParameters, DrawsClassifier):
         return LinearDraws(posterior["intercept"].values, posterior["coefficient"].values)
 
     def _read(self, X: Any) -> tuple[Table, list[Cells]]:
-        """Return the table and the cells; an invalid cell is an error."""
+        """Return the table and the cells; raise for invalid cells."""
         self._check_fitted()
         table, cells = read_rows(self.estimator_, X)
         self.schema_.check_cells(cells)
@@ -406,8 +406,8 @@ class Logistic(ChainParameters, DrawsClassifier):
 
     def _refuse_row(self, row: int, cells: Sequence[Cells]) -> NoReturn:
         raise ValueError(
-            f"row {row} has scores that no float holds: a number is extremely far from those "
-            "learnt. Look at it."
+            f"the scores of row {row} overflow: a number is extremely far from those learnt. Check "
+            "it."
         )
 
     def __sklearn_tags__(self) -> Any:
@@ -422,7 +422,7 @@ def logistic(
 ) -> Logistic:
     """Sample a Bayesian logistic regression on the columns of a naive Bayes model.
 
-    It is short for ``Logistic(families, **options).fit(X, y, sample_weight)``.
+    Short for ``Logistic(families, **options).fit(X, y, sample_weight)``.
 
     Parameters
     ----------
@@ -431,12 +431,12 @@ def logistic(
     y : sequence of labels
         One for each row.
     families : "auto", Family, str or dict, default="auto"
-        How columns are read, as in ``NaiveBayes``; priors play no part.
+        How columns are read, as in ``NaiveBayes``; priors are not used.
     sample_weight : sequence of float or None, default=None
         Weights of the rows: powers of their likelihood.
     **options
-        The other parameters of ``Logistic``: ``squares``, ``scale``, ``intercept_scale``,
-        ``n_jobs``, and how chains are sampled.
+        Other parameters of ``Logistic``: ``squares``, ``scale``, ``intercept_scale``, ``n_jobs``,
+        and those of the chains.
 
     Returns
     -------

@@ -1,6 +1,6 @@
-"""Models of tables in files of any size, some megabytes at a time: fitted, and asked.
+"""Fitting and predicting on files of any size, a few megabytes at a time.
 
-`predict_files` and the command line both predict by `predict_tables`.
+`predict_files` and the command line both use `predict_tables`.
 """
 
 from collections.abc import Callable, Generator, Iterator, Mapping
@@ -37,7 +37,7 @@ from bayesnb.scale.many_files import TableFiles, kind_of_levels, kinds_to_learn
 
 MAX_BATCH_CELLS = 1 << 20
 MIN_BATCH_ROWS = 1 << 8
-MAX_INTERVAL_ROWS = 1 << 12  # that are predicted at once with intervals
+MAX_INTERVAL_ROWS = 1 << 12  # rows predicted at once with intervals
 
 
 # Fits
@@ -59,8 +59,8 @@ def fit_files[Estimator: NaiveBayes](
 ) -> Estimator:
     """Fit an estimator to all rows of files, in one pass and bounded memory.
 
-    It is the model that ``fit`` would give on the whole table, except for what the first batch of
-    rows chooses: families that are not declared, cuts, and links between columns.
+    The result is the model that ``fit`` would give on the whole table, except that the first batch
+    of rows determines undeclared families, cuts, and links between columns.
 
     Parameters
     ----------
@@ -68,73 +68,73 @@ def fit_files[Estimator: NaiveBayes](
         The estimator to fit. Its ``n_jobs`` is the number of threads.
     paths : str, os.PathLike or list
         A file, a folder, a pattern such as ``"2026/*.parquet"``, or a list of those: Parquet, Arrow
-        (Feather), CSV, TSV, and JSON lines, which are held in memory; text may be compressed by
-        gzip. In a folder all files with such names are read, also in folders below, whose names may
-        hold columns, ``year=2026/``. All files have the same columns, in any order.
+        (Feather), CSV, TSV, and JSON lines (held in memory); text may be compressed with gzip. In a
+        folder all files with such extensions are read, including subfolders, whose names may be
+        columns, ``year=2026/``. All files must have the same columns, in any order.
     target : str
         The column of labels.
     sample_weight : str or None, default=None
         The column of weights.
     columns : sequence of str or None, default=None
-        The columns to learn from. None: all but those two. Others are not read, and may be missing
-        in a part of the files; nor are those read whose family is None.
+        The columns to learn from. None: all except those two. Other columns, and those whose family
+        is None, are not read, and may be missing in some files.
     kinds : dict or None, default=None
-        ``{column: "number", "integer", "flag" or "text"}``, where a column is not to be read as it
-        looks.
+        ``{column: "number", "integer", "flag" or "text"}``, for columns whose inferred kind is
+        wrong.
     reading : Reading, default=Reading()
-        How text is read: ``scale.Reading(delimiter=..., decimal=..., encoding=...,
+        How to read text: ``scale.Reading(delimiter=..., decimal=..., encoding=...,
         missing=(...))``.
     batch_rows : int or None, default=None
-        Rows that are read at once. None: as many as have some megabytes.
+        Rows read at once. None: a few megabytes.
     checkpoint : str, os.PathLike or None, default=None
-        A file that keeps what was counted in the files that are done. A call that finds it goes on
-        with the next one, and gives the same model as one that was never interrupted, to the last
-        bit. Files, model and options have to be the same. It is removed at the end.
+        A file that stores the counts of completed files. A call that finds it continues with the
+        next file, and gives exactly the same model as an uninterrupted one. Files, model and
+        options must be the same. It is removed at the end.
     checkpoint_seconds : float, default=10.0
-        How often it is written, at most.
+        Minimum time between writes of the checkpoint.
     progress : bool or None, default=None
-        Whether a bar is shown on stderr. None: where that is a terminal.
+        Whether to show a progress bar on stderr. None: if that is a terminal.
 
     Returns
     -------
     NaiveBayes or a preset
-        The estimator, fitted. If the call fails, it is as it was.
+        The fitted estimator. If the call fails, it is unchanged.
 
     Raises
     ------
     ValueError
-        For a cell that cannot be read, a label that is missing, and columns that differ between
-        files. The message names the file, the row and the column.
+        For cells that cannot be read, missing labels, and columns that differ between files. The
+        message names the file, the row and the column.
 
     See Also
     --------
     predict_files : Predict all rows of files.
     fit_shards : Learn from parts that were counted elsewhere.
-    bayesnb.NaiveBayes.fit : Learn from a table in memory, or of Dask.
+    bayesnb.NaiveBayes.fit : Learn from a table in memory or in Dask.
 
     Notes
     -----
-    Typed columns stay what they are: integers among levels are integers; dates are an error, as in
-    ``fit``, unless ``kinds`` or a family makes levels of them. A column of text, in CSV or the name
-    of a folder, is what its first rows look like, by the rules of the command line: numbers, unless
-    one is a code (007, +491234); ``true`` and ``false``; else levels, whatever comes later. A later
-    cell that is no number or flag is an error that says what to do, as nothing is read twice.
-    Columns that the model declares as levels are text. Only "", "NA", "NaN" and "?" are missing.
-    Labels are read likewise.
+    Typed columns keep their types: integer levels are integers; dates are an error, as in ``fit``,
+    unless ``kinds`` or a family makes them levels. The kind of a column of text, in CSV or the name
+    of a folder, is inferred from its first rows by the rules of the command line: numbers, unless
+    one is a code (007, +491234); ``true`` and ``false``; otherwise levels. As nothing is read
+    twice, a later cell that is not a number or flag is an error, which says what to do. Columns
+    that the model declares as levels are text. Only "", "NA", "NaN" and "?" are missing. Labels are
+    read in the same way.
 
-    Families that are not declared, the cuts of a ``Histogram``, and links between columns are those
-    that the first batch of rows gives, and ``fit`` on the whole table may choose others. So the
-    first batch should be like the rest: shuffle a table that is sorted, or declare ``families``,
-    which has no links unless ``dependence`` asks for them.
+    Undeclared families, the cuts of a ``Histogram``, and links between columns come from the first
+    batch of rows, and ``fit`` on the whole table may choose others. So the first batch should be
+    representative: shuffle a sorted table, or declare ``families``, which has no links unless
+    ``dependence`` asks for them.
 
-    Exponents, which ``NaiveBayes()`` and ``temper="columns"`` or ``"loo"`` find by rows, are found
-    at the end, by rows that were kept on the way: all up to 10,000, else a part spread over all
-    files, which depends on nothing but the order of the rows. Fewer are kept where they would hold
-    more than 2**24 numbers, or columns and classes are many.
+    Exponents, which ``NaiveBayes()`` and ``temper="columns"`` or ``"loo"`` estimate from rows, are
+    estimated at the end, from a sample: all rows up to 10,000, otherwise a part of all files that
+    depends only on the order of the rows. It is smaller if it would have more than 2**24 numbers,
+    or if there are many columns and classes.
 
-    Memory is that of a few batches, and of the rows that are kept. A Parquet file's groups of rows
-    may be of any size, but each of its columns takes some megabytes, two or three as a rule; of an
-    Arrow file, its batches are held one at a time. A row of text has at most eight megabytes.
+    Memory is needed for a few batches and the sample. Row groups of Parquet files may have any
+    size, but each column takes a few megabytes, usually two or three; Arrow files are held one
+    batch at a time. A row of text can have at most eight megabytes.
 
     Examples
     --------
@@ -155,7 +155,7 @@ def fit_files[Estimator: NaiveBayes](
         read_as = kinds_of_fit(model, tables, names, others, kinds or {})
         rows = rows_at_once(len(read_as), batch_rows)
         params = model.get_params(deep=False)
-        # all that has to be the same for another run to give the same, to the last bit
+        # everything that must be equal for exactly the same result
         identity = {
             "version": __version__,
             "files": [stamp(reader.name) for reader in tables.readers],
@@ -194,7 +194,7 @@ def fit_files[Estimator: NaiveBayes](
 
 
 def columns_to_learn(tables: TableFiles, columns: Any, others: Mapping[str, str]) -> list[str]:
-    """Return the columns that are learnt from: those named, or all but those with another role."""
+    """Return the columns to learn from: those named, or all without another role."""
     for role, name in others.items():
         tables.check_there([name], role)
     taken = others.values()
@@ -213,7 +213,7 @@ def columns_to_learn(tables: TableFiles, columns: Any, others: Mapping[str, str]
 def kinds_of_fit(
     model: Any, tables: TableFiles, names: Names, others: Mapping[str, str], declared: Kinds
 ) -> dict[str, str]:
-    """Return how all columns that are needed are read, and let the readers know what is guessed."""
+    """Return the kinds of all needed columns, and tell the readers which kinds are inferred."""
     families = list_families(model, names)
     kinds, guessed = kinds_to_learn(tables, names, families)
     for role, name in others.items():
@@ -229,7 +229,7 @@ def kinds_of_fit(
 
 
 def make_whole(frame: Any, target: str) -> None:
-    """Make labels of a batch integers, which those of the first rows are."""
+    """Convert labels of a batch to integers, like those of the first rows."""
     if (frame[target] % 1).any():
         raise ValueError(
             f"column {target!r}: a label is not a whole number, unlike those of the first rows. If "
@@ -242,8 +242,8 @@ def make_whole(frame: Any, target: str) -> None:
 def count_more(
     model: Any, frame: Any, names: Names, others: Mapping[str, str], total: Shard | None
 ) -> Shard | None:
-    """Return the stats of a batch and of all before it, on whose grids it is counted."""
-    X = frame.reindex(columns=names)  # columns that are dropped are not read
+    """Add the stats of a batch, counted with the grids of earlier batches."""
+    X = frame.reindex(columns=names)  # dropped columns were not read
     rows = X, frame[others["target"]], frame.get(others.get("sample_weight"))
     if total is None:
         return count_shard(model, rows, first=0)
@@ -252,11 +252,11 @@ def count_more(
     return add_shards((total, more))
 
 
-# A fit that was interrupted: its checkpoint has the stats of the files that are done
+# Interrupted fits: a checkpoint has the stats of completed files
 
 
 def resume(checkpoint: Any, identity: Mapping[str, Any]) -> tuple[Shard | None, int, Any]:
-    """Return what was counted before, in how many files, and levels that were not seen."""
+    """Return the earlier counts, the number of completed files, and unseen levels."""
     if checkpoint is None or not Path(checkpoint).exists():
         return None, 0, {}
     total, note = read_shard(checkpoint)
@@ -267,8 +267,8 @@ def resume(checkpoint: Any, identity: Mapping[str, Any]) -> tuple[Shard | None, 
             if name == "files":
                 change = describe_changed_files(before[name], value)
             raise ValueError(
-                f"{str(checkpoint)!r} is the checkpoint of another fit: {change}. Go on with what "
-                "that fit had, give another name, or delete the file to begin anew."
+                f"{str(checkpoint)!r} is the checkpoint of another fit: {change}. Repeat that fit "
+                "unchanged, give another name, or delete the file to start again."
             )
     return total, note["done"], note["unseen"]
 
@@ -283,7 +283,7 @@ def describe_changed_files(before: list[Any], now: list[Any]) -> str:
     """Return how the stamps of files differ between two fits."""
     for file in [*before, *now]:
         if file not in before or file not in now:
-            return f"its files are others, or have changed since, {file[0]!r} first"
+            return f"its files differ or have changed, first {file[0]!r}"
     return "its files had another order"
 
 
@@ -302,32 +302,32 @@ def predict_files(
     batch_rows: int | None = None,
     progress: bool | None = None,
 ) -> int:
-    r"""Predict all rows of files into one file, in bounded memory; it appears when it is complete.
+    r"""Predict all rows of files into one file, in bounded memory; it appears only when complete.
 
     Parameters
     ----------
     model : NaiveBayes or a preset
         A fitted estimator.
     paths : str, os.PathLike or list
-        Files, as in ``fit_files``. Columns are found by name, in any order and among others.
+        Files, as in ``fit_files``. Columns are matched by name; order and extra columns do not
+        matter.
     output : str or os.PathLike
         The file to write: Parquet, unless its name ends in .arrow, .csv, .tsv or .jsonl.
     columns : sequence of str or None, default=None
-        Columns to carry along, before the new ones. From text to text, their cells stay as they
-        are.
+        Columns to copy, before the new ones. From text to text, cells stay unchanged.
     ci_prob : float or None, default=None
-        The probability of equal-tailed credible intervals, ``lower_CLASS`` and ``upper_CLASS``,
-        beside ``predicted`` and ``p_CLASS``; all are then those of ``predict_interval``. None: no
-        intervals. A control character of a label is an escape in these names, such as ``\x1b``.
+        The probability of equal-tailed credible intervals, ``lower_CLASS`` and ``upper_CLASS``, in
+        addition to ``predicted`` and ``p_CLASS``; all then come from ``predict_interval``. None: no
+        intervals. Control characters of labels are escaped in these names, such as ``\x1b``.
     kinds : dict or None, default=None
-        ``{column: "number", "integer", "flag" or "text"}``, where a column is not to be read as it
-        was learnt.
+        ``{column: "number", "integer", "flag" or "text"}``, for columns to be read differently from
+        training.
     reading : Reading, default=Reading()
-        How text is read, as in ``fit_files``.
+        How to read text, as in ``fit_files``.
     batch_rows : int or None, default=None
-        Rows that are read at once, as in ``fit_files``.
+        Rows read at once, as in ``fit_files``.
     progress : bool or None, default=None
-        Whether a bar is shown on stderr, as in ``fit_files``.
+        Whether to show a progress bar on stderr, as in ``fit_files``.
 
     Returns
     -------
@@ -337,8 +337,8 @@ def predict_files(
     Raises
     ------
     ValueError
-        For files that lack a column, a cell that cannot be read, and an output that is one of the
-        files.
+        For files that lack a column, cells that cannot be read, and an output that is one of the
+        input files.
 
     See Also
     --------
@@ -362,7 +362,7 @@ def predict_files(
         tables = TableFiles.open(model, paths, reading, shown)
         if Path(output).resolve() in [Path(reader.name).resolve() for reader in tables.readers]:
             raise ValueError(
-                f"output: {str(output)!r} is one of the files that are read; give another name."
+                f"output: {str(output)!r} is one of the input files; give another name."
             )
         shown.start(tables.size)
         kind = format_of_name(str(output)) or "parquet"
@@ -386,10 +386,10 @@ def predict_tables(
     score: Any = None,
     find_sets: Callable[[Any], Any] | None = None,
 ) -> Generator[Any]:
-    """Yield predictions right of the columns that are carried along, a few rows at a time.
+    """Yield copied columns followed by predictions, a few rows at a time.
 
-    A score has the column of labels as its `target`, and adds up how well they are predicted. Sets
-    of labels are those of `PredictionSets.predict`.
+    A `score` has the column of labels as its `target`, and accumulates how well they are predicted.
+    Sets of labels are those of `PredictionSets.predict`.
     """
     needed = list(carried) if score is None else [*carried, score.target]
     tables.check_there(needed, "columns")
@@ -411,7 +411,7 @@ def predict_tables(
                     numbers = {name: intervals[name].values for name in ("p", "lower", "upper")}
             sets = None
             if find_sets is not None:
-                with working_on(batch, {}):  # what is unseen was gathered above
+                with working_on(batch, {}):  # unseen levels were collected above
                     sets = find_sets(X)
                 numbers["p_value"] = sets["p_value"].values
             if score is not None:
@@ -422,8 +422,8 @@ def predict_tables(
             for name in answers:
                 if name in carried:
                     raise ValueError(
-                        f"{tables.name} has a column {name!r} already: rename it, or write the "
-                        "answers without it."
+                        f"{tables.name} already has a column {name!r}: rename it, or leave it out "
+                        "of the output."
                     )
             yield batch.columns_to_write(output)[list(carried)].assign(**answers)
             is_empty = False
@@ -433,9 +433,9 @@ def predict_tables(
 
 
 def kinds_of_columns(model: Any, tables: TableFiles) -> dict[str, str]:
-    """Return how each column is read: levels as they were learnt, all else as numbers.
+    """Return the kind of each column: levels as in training, everything else as numbers.
 
-    Columns are found by position if those of the model have no names.
+    Columns are matched by position if those of the model have no names.
     """
     learnt: dict[Any, str] = {}
     for block in model.schema_.columns_alone.blocks:
@@ -449,9 +449,9 @@ def kinds_of_columns(model: Any, tables: TableFiles) -> dict[str, str]:
         names = list(map(str, columns))
     elif len(names) != len(columns):
         raise ValueError(
-            f"{tables.name} has {len(names)} columns, and the model {len(columns)} without names: "
-            "it was fitted on an array, so the table needs the same columns in the same order, and "
-            "no others."
+            f"{tables.name} has {len(names)} columns, but the model has {len(columns)} without "
+            "names: it was fitted on an array, so the table must have the same columns in the same "
+            "order, and no others."
         )
     kinds = {name: learnt[key] for key, name in zip(columns, names, strict=True) if key in learnt}
     tables.check_there(kinds, "columns of the model")
@@ -459,10 +459,7 @@ def kinds_of_columns(model: Any, tables: TableFiles) -> dict[str, str]:
 
 
 def as_learnt(model: Any, frame: Any, tables: TableFiles) -> Any:
-    """Return rows with all columns of the model, in its order.
-
-    One that the model dropped is empty if it is not there.
-    """
+    """Return rows with all columns of the model, in its order; absent dropped columns are empty."""
     if hasattr(model, "feature_names_in_"):
         return frame.reindex(columns=[str(name) for name in model.feature_names_in_])
     return frame.reindex(columns=list(tables.columns)).to_numpy()
@@ -471,14 +468,14 @@ def as_learnt(model: Any, frame: Any, tables: TableFiles) -> Any:
 def name_columns(
     classes: Array, numbers: Mapping[str, Array], digits: int | None
 ) -> dict[str, Any]:
-    """Return the most probable labels, and the numbers of each class side by side, as columns."""
+    """Return the most probable labels and the numbers of each class, as columns."""
     columns = {"predicted": classes[numbers["p"].argmax(axis=1)]}
     for c, label in enumerate(classes.tolist()):
         for prefix, values in numbers.items():
             name = f"{prefix}_{visible(str(label))}"  # without control characters
             columns[name] = values[:, c] if digits is None else values[:, c].round(digits)
     if len(columns) <= len(classes) * len(numbers):
-        raise ValueError("several labels differ by control characters only: rename them.")
+        raise ValueError("several labels differ only in control characters: rename them.")
     return columns
 
 
@@ -486,13 +483,13 @@ def name_columns(
 
 
 def read_ahead(model: Any, batches: Iterator[Batch]) -> Any:
-    """Return a context of batches, the next read meanwhile if the model may use several threads."""
+    """Return a context of batches, with the next one read ahead if several threads are allowed."""
     return closing(ahead(batches) if threads_of(model.n_jobs) > 1 else batches)
 
 
 @contextmanager
 def working_on(batch: Batch, unseen: dict[Any, Any]) -> Iterator[None]:
-    """Make errors say which rows they are about, and gather levels that were not seen."""
+    """Make errors name the rows, and collect unseen levels."""
     try:
         with gathering_unseen(unseen):
             yield
@@ -501,7 +498,7 @@ def working_on(batch: Batch, unseen: dict[Any, Any]) -> Iterator[None]:
 
 
 def rows_at_once(columns: int, batch_rows: Any = None) -> int:
-    """Return how many rows make a batch: as many as are asked for, or have some megabytes."""
+    """Return the number of rows of a batch: as requested, or a few megabytes."""
     if batch_rows is None:
         return min(max(MAX_BATCH_CELLS // max(columns, 1), MIN_BATCH_ROWS), MAX_BATCH_ROWS)
     if index(batch_rows) < 1:
@@ -510,7 +507,7 @@ def rows_at_once(columns: int, batch_rows: Any = None) -> int:
 
 
 def as_names(columns: Any) -> list[str]:
-    """Return the names of columns as a list, each once; one may stand alone."""
+    """Return column names, or a single one, as a list of distinct names."""
     names = [] if columns is None else [columns] if isinstance(columns, str) else list(columns)
     twice = [name for name in names if names.count(name) > 1]
     if twice:

@@ -1,9 +1,7 @@
-"""A model that learns while it answers.
+"""A model that learns while other threads predict with it.
 
-One thread changes it, others read it, and no reader sees half a change.
-
-Stats are values: a change makes new ones beside the old, however many rows those were of, and then
-takes their place in one assignment.
+Stats are immutable: a change makes new ones, then replaces the old ones in one assignment, so no
+reader sees a partial change.
 """
 
 import copy
@@ -17,53 +15,51 @@ from bayesnb.estimators.naive_bayes import describe_saved, opened
 
 
 class Moment(NamedTuple):
-    """A model, and how far in its stream it has read."""
+    """A model, and its position in a stream of rows."""
 
     model: NaiveBayes
     at: Any
 
 
 class Live:
-    """Model that goes on learning while other threads ask it.
+    """Model that keeps learning while other threads predict with it.
 
     Parameters
     ----------
     model : NaiveBayes or a preset
-        Fitted or not. A copy of it is held.
+        Fitted or not. A copy is stored.
     at : object, default=None
-        How far in a stream of rows it has read: None, or plain values such as a number, or offsets
-        by partition.
+        Position in a stream of rows: None, or plain values such as a number, or offsets by
+        partition.
     ready : callable or None, default=None
-        A function of a changed model, called before that takes the old one's place. It may ask what
-        readers will ask: what a model derives to answer at all, such as tables of 50,000 words, is
-        then there, and no reader waits for it. Or it may raise, on a check, and so refuse the
-        change.
+        A function that is called with a changed model before it replaces the old one. It can make
+        typical predictions, so that derived tables, such as those of 50,000 words, are cached and
+        no reader waits for them. Or it can raise to refuse the change.
 
     Attributes
     ----------
     model : NaiveBayes or a preset
-        The estimator as it is now, a copy that never changes: ask it as often as an answer needs.
-    at : object
-        How far in the stream it has read.
-    now : tuple
-        Both, at the same moment.
+        A copy of the current estimator, which never changes.
+        at : object
+        Position in the stream.
+        now : tuple
+        Both, consistently.
 
     See Also
     --------
     NaiveBayes.partial_fit : Learn from more rows.
-    NaiveBayes.decay : Let old rows count less.
+    NaiveBayes.decay : Down-weight old rows.
 
     Notes
     -----
-    Any number of threads may read and change it. (An estimator itself may be asked by many, but not
-    while it learns.) A change is made to a copy, and is there as a whole or, where it fails, not at
-    all. Changes wait for each other; readers wait for nobody. A model that was taken stays what it
-    was, so several questions about one row are best asked of one ``model``.
+    Any number of threads may read and change it. (A plain estimator can also be read by many
+    threads, but not while it learns.) A change is made to a copy, and takes effect completely or,
+    if it fails, not at all. Changes wait for each other; readers never wait. A ``model`` that was
+    read does not change, so use one for several questions about a row.
 
-    ``save`` writes the model and its position into one file, as a whole or not at all. A service
-    that is killed goes on from there: ``open`` the file, and learn what comes after ``at``. So no
-    row is lost, and none is learnt twice, as long as every change says the position after it, and
-    one service at a time writes the file.
+    ``save`` writes the model and its position to one file, completely or not at all. After a crash,
+    ``open`` the file and learn the rows after ``at``. No row is lost or learnt twice, as long as
+    every change gives its position, and only one service at a time writes the file.
 
     Examples
     --------
@@ -77,7 +73,7 @@ class Live:
     >>> before, path = live.model, os.path.join(tempfile.mkdtemp(), "live.bnb")
     >>> live.save(path)
 
-    It is killed, and starts again:
+    After a restart:
 
     >>> live = Live.open(path)
     >>> for at, (X, y) in enumerate(batches[live.at :], live.at):
@@ -96,20 +92,19 @@ class Live:
 
     @classmethod
     def open(cls, path: Any, *, ready: Callable[[Any], Any] | None = None) -> Self:
-        """Read a model from a file, and how far it had read.
+        """Read a model and its position from a file.
 
         Parameters
         ----------
         path : str or os.PathLike
-            A file that ``Live.save`` or an estimator's ``save`` wrote; in the latter, ``at`` is
-            None.
+            A file written by ``Live.save``, or by an estimator's ``save``, where ``at`` is None.
         ready : callable or None, default=None
             As in the class.
 
         Returns
         -------
         Live
-            The model, which goes on learning.
+            The model.
 
         See Also
         --------
@@ -129,18 +124,18 @@ class Live:
 
     @property
     def now(self) -> Moment:
-        """The model, and how far it has read, at one moment."""
+        """The model and its position, consistently."""
         model, at = self._now
         return Moment(copy.copy(model), copy.deepcopy(at))
 
     @property
     def model(self) -> NaiveBayes:
-        """The model as it is now, a copy that never changes."""
+        """A copy of the current model, which never changes."""
         return self.now.model
 
     @property
     def at(self) -> Any:
-        """How far in the stream the model has read."""
+        """The position in the stream."""
         return self.now.at
 
     def learn(self, X: Any, y: Any, *, at: Any = None, **how: Any) -> None:
@@ -153,7 +148,7 @@ class Live:
         y : sequence of labels
             One for each row.
         at : object, default=None
-            How far in the stream the model has then read. None: as far as before.
+            Position in the stream after this change. None: unchanged.
         **how
             Further arguments of ``partial_fit``.
 
@@ -177,11 +172,11 @@ class Live:
         Parameters
         ----------
         change : callable
-            A function of a copy of the model, which returns what is to take its place. Only what
-            belongs together is done in one change: where old rows are to count less with every new
-            batch, ``lambda model: model.decay(0.99).partial_fit(X, y)``.
+            A function that gets a copy of the model and returns the new model. Steps that belong
+            together must be one change, for example ``lambda model:
+            model.decay(0.99).partial_fit(X, y)``.
         at : object, default=None
-            How far in the stream the model has then read. None: as far as before.
+            Position in the stream after this change. None: unchanged.
 
         See Also
         --------
@@ -198,20 +193,20 @@ class Live:
         with self._turn:
             before = self._now
             model = change(copy.copy(before.model))
-            check_estimator(model, "the function that changes a model has to return it: ")
+            check_estimator(model, "the function that changes a model must return it: ")
             if self.ready is not None:
                 self.ready(model)
             self._now = Moment(model, before.at if at is None else copy.deepcopy(at))
 
     def save(self, path: Any) -> None:
-        """Write the model, and how far it has read, to a file, in place of what is there.
+        """Write the model and its position to a file, replacing an existing one.
 
-        Readers and changes go on meanwhile.
+        Readers and changes continue meanwhile.
 
         Parameters
         ----------
         path : str or os.PathLike
-            Name of the file, which is replaced as a whole or not at all.
+            Name of the file, which is replaced completely or not at all.
 
         See Also
         --------
@@ -226,6 +221,6 @@ class Live:
         >>> Live.open(path).at
         2
         """
-        with self._saving:  # else an older moment might replace a newer one
+        with self._saving:  # else an older state might replace a newer one
             model, at = self._now
             persistence.write(describe_saved(model, {"at": at}), path)

@@ -1,4 +1,4 @@
-"""Tables in several files, read as one: which files, their columns, and batches of rows."""
+"""Several files read as one table: finding files, their columns, and batches of rows."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ from bayesnb.formatting import list_names, no_column, quote
 from bayesnb.numerics.threads import threads_of
 from bayesnb.progress import Bar
 
-NO_VALUE = "__HIVE_DEFAULT_PARTITION__"  # a missing cell, in the name of a folder
+NO_VALUE = "__HIVE_DEFAULT_PARTITION__"  # a missing cell in the name of a folder
 HOLDS = {
     "text": "text",
     "flag": "true and false",
@@ -35,7 +35,7 @@ HOLDS = {
     "empty": "nothing",
     "words": "lists of words",
 }
-# by which columns of text are known: of one file, and of each of many
+# rows from which kinds of text columns are inferred: for one file, and at least for each of many
 HEAD_ROWS = 1 << 12
 MIN_HEAD_ROWS = 1 << 6
 
@@ -44,10 +44,10 @@ MIN_HEAD_ROWS = 1 << 6
 
 
 def find_files(paths: Any) -> list[tuple[Path, dict[str, str | None]]]:
-    """Return the files of a name, a folder, a pattern, or several of those.
+    """Return the files of a name, a folder, a pattern, or several of those, with their folder
+    columns.
 
-    Beside each are the columns that the names of its folders hold. An error for none, or one named
-    twice.
+    Raise if there are none, or if one is named twice.
     """
     names = [paths] if isinstance(paths, str | PathLike) else list(paths)
     if not names or "" in names:
@@ -57,15 +57,15 @@ def find_files(paths: Any) -> list[tuple[Path, dict[str, str | None]]]:
         root, found = files_at(Path(name))
         for file in found:
             if file.resolve() in files:
-                raise ValueError(f"the file {str(file)!r} is named twice: its rows would be too.")
+                raise ValueError(f"the file {str(file)!r} is named twice.")
             files[file.resolve()] = file, folder_columns(root, file)
     return list(files.values())
 
 
 def files_at(path: Path) -> tuple[Path, list[Path]]:
-    """Return the folder below which the files of one name or pattern lie, and those files.
+    """Return the root folder of a name or pattern, and its files.
 
-    Of a folder they are all tables that are not hidden, as _SUCCESS and .part are.
+    A folder gives all tables except hidden ones such as _SUCCESS and .part.
     """
     if path.is_dir():
         root = path
@@ -86,13 +86,13 @@ def files_at(path: Path) -> tuple[Path, list[Path]]:
 
 
 def folder_columns(root: Path, file: Path) -> dict[str, str | None]:
-    """Return the columns that folders below one give a file, as text: `year=2026/`."""
+    """Return the columns from the names of a file's folders, as text: `year=2026/`."""
     columns: dict[str, str | None] = {}
     for part in file.parent.relative_to(root).parts:
         name, equals, value = map(unquote, part.partition("="))
         if name and equals:
             if name in columns:
-                raise ValueError(f"{file}: the names of its folders give {name!r} twice.")
+                raise ValueError(f"{file}: the names of its folders contain {name!r} twice.")
             columns[name] = None if value == NO_VALUE else value
     return columns
 
@@ -102,15 +102,15 @@ def folder_columns(root: Path, file: Path) -> dict[str, str | None]:
 
 @dataclass(frozen=True, eq=False)
 class TableFiles:
-    """Files with the same columns, as far as those are needed. Empty files are not among them."""
+    """Files that have the same needed columns, without empty files."""
 
     readers: list[TableReader]
 
     @classmethod
     def open(cls, model: Any, paths: Any, reading: Reading, shown: Bar) -> "TableFiles":
-        """Open files to be read in batches; the first rows of text say what columns hold.
+        """Open files for reading in batches, with kinds of text columns from the first rows.
 
-        Several threads read them, if the model may use several.
+        Several threads read them if the model may use several.
         """
         files = find_files(paths)
         head = max(HEAD_ROWS // len(files), MIN_HEAD_ROWS)
@@ -127,12 +127,12 @@ class TableFiles:
 
     @property
     def name(self) -> str:
-        """Name of the first file, by which messages call the table."""
+        """Name of the first file, which stands for the table in messages."""
         return self.readers[0].name
 
     @property
     def size(self) -> int:
-        """Number of bytes, as they lie."""
+        """Number of bytes, perhaps compressed."""
         return sum(reader.source.size for reader in self.readers)
 
     @property
@@ -141,12 +141,12 @@ class TableFiles:
         return self.readers[0].columns
 
     def reads_text(self, name: str) -> bool:
-        """Return whether a column has no type anywhere."""
+        """Return whether a column has no type in any file."""
         return all(reader.reads_text(name) for reader in self.readers)
 
     @cached_property
     def kinds(self) -> dict[str, str]:
-        """Kind of each column: what it looks like in all files."""
+        """Kind of each column over all files."""
         kinds = dict(self.readers[0].kinds)
         for reader in self.readers[1:]:
             for name in kinds.keys() & reader.kinds.keys():
@@ -154,9 +154,8 @@ class TableFiles:
         return kinds
 
     def check_same(self, needed: Collection[str] | None = None) -> None:
-        """Raise for a file without a column that is needed.
-
-        None: for one whose columns are not those of the first.
+        """Raise for a file that lacks a needed column or, with None, differs from the first
+        file.
         """
         for reader in self.readers:
             lacking = [name for name in needed or self.columns if name not in reader.columns]
@@ -168,28 +167,29 @@ class TableFiles:
             ]
             if differences:
                 raise ValueError(
-                    f"{reader.name} {' and '.join(differences)}, unlike {self.name}: files need "
-                    "the same columns."
+                    f"{reader.name} {' and '.join(differences)}, unlike {self.name}: all files "
+                    "must have the same columns."
                 )
 
     def check_there(self, names: Iterable[str], whose: str) -> None:
-        """Raise for a column that is not there, and say which one may be meant."""
+        """Raise for a column that does not exist, and suggest a similar one."""
         for name in names:
             if name not in self.columns:
                 raise ValueError(f"{whose}: {no_column(name, self.columns, self.name)}")
 
     def check_kind(self, name: str, kind: str, may_be_dates: bool) -> None:
-        """Raise for a file with a column whose type is not what is needed, or other files have.
+        """Raise for a file whose column has a type that is not needed, or that other files do not
+        have.
 
-        Dates are refused as by `fit`: each of them would be a level.
+        Dates are refused, as in `fit`: each would be a level.
         """
         for reader in self.readers:
             present = reader.kinds[name]
             if name in reader.dates and not may_be_dates:
                 raise ValueError(
-                    f"{reader.name}: column {name!r} holds dates or times. Write them as numbers, "
-                    "such as days since 1970; drop the column; or take each date as a level, "
-                    f"kinds={{{name!r}: 'text'}}."
+                    f"{reader.name}: column {name!r} holds dates or times. Convert them to "
+                    "numbers, such as days since 1970; drop the column; or use each date as a "
+                    f"level, kinds={{{name!r}: 'text'}}."
                 )
             if are_contrary(present, kind) and not reader.reads_text(name):
                 needed = [
@@ -199,17 +199,17 @@ class TableFiles:
                 ]
                 needed.append(f"{HOLDS[kind]} are needed")
                 raise ValueError(
-                    f"{reader.name}: column {name!r} holds {HOLDS[present]}, and {needed[0]}. Say "
-                    f"what it is: kinds={{{name!r}: {kind!r}}}."
+                    f"{reader.name}: column {name!r} holds {HOLDS[present]}, but {needed[0]}. "
+                    f"Declare its kind: kinds={{{name!r}: {kind!r}}}."
                 )
 
     def declare(self, kinds: Kinds, declared: Kinds) -> dict[str, str]:
-        """Return how columns are read: as a user declares, else by `kinds`."""
+        """Return the kinds of columns, with the user's declarations."""
         self.check_there(declared, "kinds")
         for name, kind in declared.items():
             if kind not in KINDS:
                 raise ValueError(
-                    f"kinds: column {name!r} cannot be {kind!r}; it is one of {', '.join(KINDS)}."
+                    f"kinds: column {name!r} cannot be {kind!r}; use one of {', '.join(KINDS)}."
                 )
         return {**kinds, **declared}
 
@@ -218,22 +218,21 @@ class TableFiles:
         return stack_frames([reader.read(kinds) for reader in self.readers])
 
     def batches(self, kinds: Kinds, rows: int, keep: Names = ()) -> Iterator[Batch]:
-        """Yield all rows of all files, in their order: columns of these kinds, and others to keep.
+        """Yield all rows of all files in order: columns with these kinds, and others to keep.
 
-        The latter have types that hold the cells of all files.
+        The latter have types that can hold the cells of all files.
         """
         kept = {name: "text" if self.reads_text(name) else self.kinds[name] for name in keep}
         for reader in self.readers:
             yield from reader.batches(kinds, rows, kept)
 
 
-# How columns are read, for a model
+# Kinds of columns for a model
 
 
 def kind_for_family(kind: str, family: Any) -> str | None:
-    """Return how a family needs a column of text that looks like a kind.
-
-    None if that is left to the rows.
+    """Return the kind that a family needs for a column of text that looks like `kind`, None for
+    any.
     """
     if family == "auto" or isinstance(family, BestOf):
         return None
@@ -249,9 +248,9 @@ def kind_for_family(kind: str, family: Any) -> str | None:
 def kinds_to_learn(
     tables: TableFiles, names: Names, families: Mapping[Any, Any]
 ) -> tuple[dict[str, str], set[str]]:
-    """Return how columns to learn from are read, and those whose rows are to look as the first.
+    """Return the kinds of columns to learn from, and the columns whose kind is inferred.
 
-    A column whose family is None is dropped.
+    Columns whose family is None are dropped.
     """
     kinds = {}
     guessed = set()
@@ -271,7 +270,7 @@ def kinds_to_learn(
 
 
 def kind_of_levels(levels: Sequence[Any]) -> str:
-    """Return how cells are read that are looked up among these levels."""
+    """Return the kind of cells to look up among these levels."""
     if not levels or any(isinstance(level, str) for level in levels):
         return "text"
     return "flag" if all(isinstance(level, bool) for level in levels) else "number"

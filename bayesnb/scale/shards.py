@@ -1,14 +1,13 @@
-"""Parts of a table, counted anywhere, and the model of all of them.
+"""Parts of a table, counted anywhere, and the model of all parts.
 
     part ──▶ shard ┐
     part ──▶ shard ┼──▶ FAN_IN of them, one by one ──▶ ... ──▶ the shard of all rows ──▶ model
     part ──▶ shard ┘
 
-`shard` counts a part, `fit_shards` learns from all. A table of Dask has its partitions for parts:
-each is counted, or answered, where it is. Only stats and answers travel, and rows where exponents
-are found by them: of each partition as many as may be kept of all. The order of the sums is that of
-the partitions alone, so that neither the scheduler nor a worker that is lost on the way changes a
-digit. The workers are the cores: each counts on one thread.
+`shard` counts a part, `fit_shards` learns from all. The parts of a Dask table are its partitions:
+each is counted, or predicted, where it is. Only stats and predictions are sent, and samples of rows
+if exponents are estimated. The order of the sums depends only on the partitions, so neither the
+scheduler nor a lost worker changes a digit. Each worker counts on one thread.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -32,35 +31,35 @@ from bayesnb.model.shards import Shard, add_shards
 Array = np.ndarray
 FAN_IN = 8
 ADVICE = (
-    "Take X, y and sample_weight from one dataframe, so that they are cut alike, or of arrays with "
-    "unknown chunks call compute_chunk_sizes()."
+    "Take X, y and sample_weight from one dataframe, so that they have the same partitions, or "
+    "call compute_chunk_sizes() on arrays with unknown chunks."
 )
 
 
 def shard(
     model: Any, X: Any, y: Any, sample_weight: Any = None, *, keep_rows: bool = False
 ) -> Shard | None:
-    """Count the rows of a part of a table, to be learnt together with other parts.
+    """Count the rows of a part of a table, to be combined with other parts.
 
     Parameters
     ----------
     model : NaiveBayes or a preset
-        It says the families. It need not be fitted, and does not change.
+        The estimator with the families. It need not be fitted, and does not change.
     X : table of rows
-        Rows of the part, in memory or of Dask.
+        Rows of the part, in memory or in Dask.
     y : sequence of labels
         One for each row.
     sample_weight : sequence of float or None, default=None
         Weights of the rows.
     keep_rows : bool, default=False
-        Whether a bounded number of the rows stays in the shard, where the model finds exponents by
+        Whether the shard keeps a bounded sample of rows, if the model estimates exponents from
         rows.
 
     Returns
     -------
     Shard or None
-        Statistics of the rows, their labels and levels, and no row that was not to be kept. Shards
-        add up, ``a + b``. None where there are no rows.
+        Statistics of the rows, with labels and levels, and rows only with ``keep_rows``. Shards can
+        be added, ``a + b``. None if there are no rows.
 
     See Also
     --------
@@ -69,13 +68,13 @@ def shard(
 
     Notes
     -----
-    ``NaiveBayes()``, ``temper="columns"`` and ``temper="loo"`` find exponents by rows. With
-    ``keep_rows`` in all shards, ``fit_shards`` finds them as ``fit_files`` does, by at most 10,000
-    rows, however many shards there are. Without rows the exponent of ``NaiveBayes()`` is 1, and the
-    other two are an error.
+    ``NaiveBayes()``, ``temper="columns"`` and ``temper="loo"`` estimate exponents from rows. With
+    ``keep_rows`` in all shards, ``fit_shards`` estimates them like ``fit_files``, from at most
+    10,000 rows, for any number of shards. Without rows the exponent of ``NaiveBayes()`` is 1, and
+    the other two raise.
 
-    Declare the families: what the rows of one part suggest may differ from those of another, which
-    is an error in their sum.
+    Declare the families: families inferred from different parts may differ, which is an error when
+    they are added.
 
     Examples
     --------
@@ -95,14 +94,14 @@ def shard(
 def fit_shards[Estimator: NaiveBayes](
     model: Estimator, shards: Iterable[Shard | None]
 ) -> Estimator:
-    """Fit an estimator on all rows that the shards are of, as ``fit`` would on the whole table.
+    """Fit an estimator on all rows of the shards, as ``fit`` would on the whole table.
 
     Parameters
     ----------
     model : NaiveBayes or a preset
-        The estimator to fit, with the families by which the shards were counted.
+        The estimator to fit, with the families of the shards.
     shards : iterable of Shard or None
-        The parts, in any order. None stands for a part without rows.
+        The parts, in any order. None is a part without rows.
 
     Returns
     -------
@@ -112,13 +111,13 @@ def fit_shards[Estimator: NaiveBayes](
     Raises
     ------
     ValueError
-        Where there are no rows, or the shards have other columns or families.
+        If there are no rows, or the shards have other columns or families.
 
     See Also
     --------
     shard : Count the rows of a part.
     loads : A shard from bytes.
-    bayesnb.NaiveBayes.merge : Put two fitted estimators together.
+    bayesnb.NaiveBayes.merge : Merge two fitted estimators.
 
     Examples
     --------
@@ -133,7 +132,7 @@ def fit_shards[Estimator: NaiveBayes](
     for part in parts:
         if not isinstance(part, Shard | None):
             raise TypeError(
-                f"expected shards, as bayesnb.scale.shard makes of rows, got {type(part).__name__}."
+                f"expected shards, such as bayesnb.scale.shard returns, got {type(part).__name__}."
             )
     total = add_shards(parts)
     if total is None:
@@ -143,11 +142,11 @@ def fit_shards[Estimator: NaiveBayes](
 
 
 def refuse_others(model: Any, shard: Shard) -> None:
-    """Raise for a shard that a model of other families counted."""
+    """Raise for a shard that was counted with other families."""
     if any(block.repeats for block in shard.schema.blocks) and not adds_to_columns(model):
         raise ValueError(
             "the shards have links between columns, their covariance or flags of missing cells, "
-            "and the model has dependence=None: count them by `shard` of the same model."
+            "but the model has dependence=None: count them by `shard` with the same model."
         )
     counted = shard.schema.families
     for name, family in list_families(model, shard.schema.columns).items():
@@ -157,13 +156,13 @@ def refuse_others(model: Any, shard: Shard) -> None:
             meant = [each and each.of_lists for each in meant]
         if not any(are_alike(each, other) for each in meant):
             raise ValueError(
-                f"column {name!r} is {family} in the model, and {other or 'dropped'} in the "
-                "shards: count them by `shard` of the same model."
+                f"column {name!r} is {family} in the model, but {other or 'dropped'} in the "
+                "shards: count them by `shard` with the same model."
             )
 
 
 def dumps(shard: Shard) -> bytes:
-    """Return a shard as bytes, to send to another machine or to keep.
+    """Return a shard as bytes, to send or to store.
 
     Parameters
     ----------
@@ -173,7 +172,7 @@ def dumps(shard: Shard) -> bytes:
     Returns
     -------
     bytes
-        Those of a file without code, with checksums.
+        The content of a file without code, with checksums.
 
     See Also
     --------
@@ -190,7 +189,7 @@ def dumps(shard: Shard) -> bytes:
 
 
 def loads(data: bytes) -> Shard:
-    """Return the shard from which ``dumps`` made the bytes. Bytes from strangers are safe to read.
+    """Return the shard in bytes from ``dumps``. Reading untrusted bytes is safe.
 
     Parameters
     ----------
@@ -222,7 +221,7 @@ def loads(data: bytes) -> Shard:
     return persistence.read_shard(bytes(memoryview(data)))[0]
 
 
-# Tables of Dask: one pass over the partitions, none of which comes here
+# Dask tables: one pass over the partitions, which stay where they are
 
 
 def count_partitions(
@@ -231,9 +230,9 @@ def count_partitions(
     declared: Any = None,
     known: Schema | None = None,
 ) -> Shard | None:
-    """Return the stats of all partitions of X, y and sample_weight; None for no row.
+    """Return the stats of all partitions of X, y and sample_weight, or None without rows.
 
-    Families and grids are those of a schema that is known, else of the first partition.
+    Families and grids are those of a known schema, or of the first partition.
     """
     partitions = partitions_of(*table)
     count = partial(count_shard, clone_with(model, n_jobs=1), declared=declared)
@@ -244,7 +243,7 @@ def count_partitions(
 
 
 def score(model: PredictionMixin, X: Any, y: Any, sample_weight: Any = None) -> float:
-    """Return the share of rows, by their weights, whose most probable label is right."""
+    """Return the weighted accuracy."""
     check_columns(model, heading(X))
     call = partial(score_rows, on_one_thread(model))
     weights = sum_parts(on_each(call, partitions_of(X, y, sample_weight))).compute()
@@ -254,14 +253,14 @@ def score(model: PredictionMixin, X: Any, y: Any, sample_weight: Any = None) -> 
 
 
 def score_rows(model: PredictionMixin, rows: Sequence[Any]) -> Array:
-    """Return the weight of the rows that are labelled right, and of all."""
+    """Return the weight of correctly predicted rows, and of all rows."""
     X, y, sample_weight = rows
     weight = np.broadcast_to(1.0 if sample_weight is None else sample_weight, len(y))
     return np.array([weight @ (model.predict(X) == np.ravel(y)), weight.sum()])
 
 
 def answer(method: str, model: PredictionMixin, X: Any) -> Any:
-    """Return what a method answers for every row, lazily: labels `(r,)`, or numbers `(r, c)`."""
+    """Return the results of a method for all rows, lazily: labels `(r,)`, or numbers `(r, c)`."""
     from dask import delayed
 
     X = checked(X)
@@ -290,10 +289,7 @@ def answer_partition(
     partition_info: Any = None,
     block_id: Any = None,
 ) -> Array:
-    """Return the answers for one partition, none where it is empty.
-
-    Dask says which one it is, of a frame or an array.
-    """
+    """Return the results for one partition, which Dask identifies, or `none` if it is empty."""
     if not x.shape[0]:
         return none
     with naming(partition_info["number"] if block_id is None else block_id[0]):
@@ -301,16 +297,16 @@ def answer_partition(
 
 
 def on_one_thread(model: PredictionMixin) -> PredictionMixin:
-    """Return a copy for one worker of many, which stays as it is when this one learns more."""
+    """Return a single-threaded copy for a worker, which does not change when this model learns."""
     worker: Any = copy(model)
-    if hasattr(worker, "estimator_"):  # which reads the tables of a sampled model
+    if hasattr(worker, "estimator_"):  # it reads the tables of a sampled model
         worker.estimator_ = on_one_thread(worker.estimator_)
     else:
         worker.n_jobs = 1
     return worker
 
 
-# Partitions: rows beside their labels and weights, cut alike, and calls on each
+# Partitions with rows, labels and weights, and calls on each
 
 
 def partitions_of(X: Any, y: Any, sample_weight: Any) -> list[Any]:
@@ -319,7 +315,7 @@ def partitions_of(X: Any, y: Any, sample_weight: Any) -> list[Any]:
 
     X = checked(X)
     if y is None:
-        raise ValueError("y is None: to be learnt from, or scored, every row needs its label.")
+        raise ValueError("y is None: every row needs a label to be learnt from or scored.")
     parts = (X, beside(X, y, "y"), beside(X, sample_weight, "sample_weight"))
     if not any(map(is_array, parts)):  # dataframes share what they read only in one expression
         kind = ("rows", object)  # a name and a type, for what is neither a frame nor a column
@@ -337,19 +333,18 @@ def partitions_of(X: Any, y: Any, sample_weight: Any) -> list[Any]:
 
 
 def side_by_side(*rows: Any) -> tuple[Any, ...]:
-    """Return the chunks of one partition together."""
+    """Return the chunks of one partition as a tuple."""
     return rows
 
 
 def checked(X: Any) -> Any:
-    """Return a dataframe, or an array of which every chunk has all columns.
-
-    An error for other collections.
+    """Return a dataframe, or an array whose chunks have all columns; raise for other
+    collections.
     """
     if not (is_array(X) or is_frame(X)):
         raise TypeError(
-            f"X is a {type(X).__name__}, and of Dask's collections only arrays and dataframes have "
-            "rows and columns. Make it one (of xarray: X.data), or give X.compute()."
+            f"X is a {type(X).__name__}, but among Dask collections only arrays and dataframes "
+            "have rows and columns. Convert it (for xarray: X.data), or give X.compute()."
         )
     if X.ndim != 2:
         advice = "X.reshape(-1, 1)" if is_array(X) else "X.to_frame()"
@@ -360,7 +355,7 @@ def checked(X: Any) -> Any:
 
 
 def beside(X: Any, values: Any, name: str) -> Any:
-    """Return labels or weights in the partitions of the rows; a scalar stays."""
+    """Split labels or weights into the partitions of the rows; a scalar is returned unchanged."""
     from dask.array import from_array
 
     rows = lengths(X)
@@ -369,40 +364,40 @@ def beside(X: Any, values: Any, name: str) -> Any:
             return values
         if np.isnan(sum(rows)):
             raise ValueError(
-                f"{name} is in memory, and how long the partitions of X are is not known, so "
-                f"{name} cannot be cut as they are. {ADVICE}"
+                f"{name} is in memory, but the lengths of the partitions of X are unknown, so "
+                f"{name} cannot be split like X. {ADVICE}"
             )
         values = from_array(np.asanyarray(values), chunks=-1, name=False)
     if not (is_array(values) or is_frame(values)) or not values.ndim:
-        raise TypeError(f"{name} is a {type(values).__name__} of Dask: give an array or a series.")
+        raise TypeError(f"{name} is a Dask {type(values).__name__}: give an array or a series.")
     if values.ndim == 2:
         values = checked(values)
     sizes = lengths(values)
     if not np.isnan(sum(rows) + sum(sizes)):
         if sum(sizes) != sum(rows):
-            raise ValueError(f"X has {sum(rows)} rows, and {name} {sum(sizes)}.")
+            raise ValueError(f"X has {sum(rows)} rows, but {name} has {sum(sizes)}.")
         return values.rechunk({0: rows})
     if len(sizes) != len(rows):
         raise ValueError(
-            f"X has {len(rows)} partitions and {name} {len(sizes)}, whose lengths are not all "
-            f"known, so it is unknown which rows go together. {ADVICE}"
+            f"X has {len(rows)} partitions and {name} has {len(sizes)}, and not all lengths are "
+            f"known, so rows cannot be matched. {ADVICE}"
         )
     return values
 
 
 def heading(X: Any) -> Any:
-    """Return what has the columns of a lazy table; an error where there are none."""
+    """Return an object with the columns of a lazy table; raise if it has none."""
     X = checked(X)
     return X._meta if is_frame(X) else X
 
 
 def lengths(X: Any) -> tuple[float, ...]:
-    """Return how many rows each partition has, NaN where that is not known."""
+    """Return the number of rows of each partition, NaN if unknown."""
     return X.chunks[0] if is_array(X) else (np.nan,) * X.npartitions
 
 
 def is_array(X: Any) -> bool:
-    """Return whether a collection is an array of Dask."""
+    """Return whether a collection is a Dask array."""
     from dask.array import Array
 
     return isinstance(X, Array)
@@ -414,7 +409,7 @@ def is_frame(X: Any) -> bool:
 
 
 def on_each(call: Callable[..., Any], partitions: Iterable[Any]) -> Iterator[Any]:
-    """Yield the call of every partition's rows, not computed yet."""
+    """Yield the delayed call for the rows of each partition."""
     from dask import delayed
 
     work = delayed(on_partition)
@@ -424,17 +419,17 @@ def on_each(call: Callable[..., Any], partitions: Iterable[Any]) -> Iterator[Any
 
 
 def on_partition(call: Callable[..., Any], rows: Sequence[Any], number: int) -> Any:
-    """Return the call's answer for one partition, which errors name; None if it is empty."""
+    """Return the result of the call for one partition, None if it is empty; errors name it."""
     size = rows[0].shape[0]
     with naming(number):
         for name, values in zip(("y", "sample_weight"), rows[1:], strict=True):
             if np.ndim(values) and len(values) != size:
-                raise ValueError(f"X has {size} rows, and {name} {len(values)}: cut both alike.")
+                raise ValueError(f"X has {size} rows, but {name} has {len(values)}: split alike.")
         return call(rows) if size else None
 
 
 def sum_parts(parts: Iterable[Any]) -> Any:
-    """Return the sum of all parts, not computed yet: sums of FAN_IN of them, and sums of those."""
+    """Return the delayed sum of all parts, as a tree with FAN_IN branches."""
     from dask import delayed
 
     add = delayed(add_shards)
@@ -444,8 +439,8 @@ def sum_parts(parts: Iterable[Any]) -> Any:
 
 @contextmanager
 def naming(number: int) -> Iterator[None]:
-    """Make errors about the rows of a partition say which one it is."""
+    """Make errors about rows of a partition name it."""
     try:
         yield
     except (ValueError, TypeError) as error:
-        raise type(error)(f"partition {number}, whose rows are counted from 0: {error}") from None
+        raise type(error)(f"partition {number}, counting its rows from 0: {error}") from None
