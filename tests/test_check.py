@@ -470,7 +470,7 @@ def test_labels_that_are_wrong_break_the_promise() -> None:
     result = check(model, new, 1 - labels)
     assert not result.accuracy["agrees"]
     observed, expected = (100 * result.accuracy[name] for name in ("observed", "expected"))
-    words = f"Accuracy is {observed:.1f} %; the probabilities promise {expected:.1f} %."
+    words = f"Accuracy is {observed:.1f} %; the probabilities imply {expected:.1f} %."
     assert result.verdict.replace("\u00a0", " ").endswith(words)
 
 

@@ -233,7 +233,10 @@ def misfits() -> dict[str, tuple[tuple[Any, ...], str]]:
         "labels in memory beside a frame": ((frame, Y), "y is in memory, but the lengths"),
         "labels in memory beside unknown chunks": ((unknown, Y), "compute_chunk_sizes"),
         "weights in memory": ((frame, labels, np.ones(ROWS)), "sample_weight is in memory"),
-        "other partitions": ((frame, labels.repartition(npartitions=2)), "6 partitions and y has 2"),
+        "other partitions": (
+            (frame, labels.repartition(npartitions=2)),
+            "6 partitions and y has 2",
+        ),
         "other lengths": ((frame, labels[labels != "a"]), r"partition \d.*split alike"),
         "too few labels": ((X, Y[:-1]), "X has 400 rows, but y has 399"),
         "no labels": ((X, None), "y is None"),

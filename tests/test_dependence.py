@@ -328,7 +328,7 @@ REFUSED = [
         lambda: dependence(
             NaiveBayes(Bernoulli(threshold=0.0)), sparse.csr_array((3, 6000)), [0, 1, 0]
         ),
-        "more than fit",
+        "too many for",
     ),
 ]
 

@@ -1,1 +1,1 @@
-"""Criticism and comparison of models: functions of estimators and labelled rows."""
+"""Model checking and comparison: functions of estimators and labelled rows."""

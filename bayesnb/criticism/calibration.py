@@ -29,18 +29,18 @@ def calibration(
     rng: Rng = 0,
     progress: bool | None = None,
 ) -> "results.Result":
-    """Compare predicted probabilities of held-out rows with observed shares.
+    """Compare predicted probabilities of held-out rows with observed frequencies.
 
-    Of the rows for which a label is predicted with probability 0.8, four in five should have it.
-    Leave-one-out is in closed form, without a refit.
+    Of the rows for which a label has predicted probability 0.8, 80 % should have it. Leave-one-out
+    has a closed form, without refits.
 
     Parameters
     ----------
     model : estimator
-        One that is not fitted is fitted to these rows first; one that is fitted must have learnt
-        these rows.
+        If it is not fitted, it is fitted to these rows first; if it is, it must have been fitted to
+        them.
     X : table of rows
-        The rows that were learnt.
+        The training rows.
     y : array-like
         Their labels.
     bins : int, default 10
@@ -50,8 +50,8 @@ def calibration(
     ci_prob : float, optional
         The probability of intervals and bands, by default ArviZ's `rcParams["stats.ci_prob"]`.
     sample_weight : array-like, optional
-        The weights of the rows, as they were learnt. A row of weight w counts as w rows; all of it
-        is left out at once.
+        The weights of the rows, as in the fit. A row of weight w counts as w rows, and is left out
+        as a whole.
     rng : int, None or numpy.random.Generator, default 0
         For the bands and the interval of `ece`. The default gives the same result every time.
     progress : bool, optional
@@ -69,11 +69,11 @@ def calibration(
         regression of the label on it; `curve_band_lower`, `curve_band_upper`, where that would be
         if the predictions were calibrated. By obs_id: `top_probability` and so on, `label`,
         `weight`. Scores: `accuracy`, `brier` (0 to 2, the sum over classes), `log_loss` in nats,
-        and `ece`, the mean distance of `top_predicted` from `top_observed`; each with `_lower` and
-        `_upper`. `ece_if_calibrated` is what noise alone would make of `ece`. By class:
-        `class_ece`, likewise. `miscalibration`, `discrimination`, `uncertainty`: brier =
-        miscalibration - discrimination + uncertainty; the terms of each class are
-        `class_miscalibration` and so on.
+        and `ece`, the expected calibration error, the mean distance of `top_predicted` from
+        `top_observed`; each with `_lower` and `_upper`. `ece_if_calibrated` is the mean of `ece` if
+        the predictions were calibrated. By class: `class_ece`, likewise. `miscalibration`,
+        `discrimination`, `uncertainty`: brier = miscalibration - discrimination + uncertainty; the
+        terms of each class are `class_miscalibration` and so on.
 
     See Also
     --------
@@ -84,14 +84,13 @@ def calibration(
     Notes
     -----
     Bands and intervals are pointwise. Noise alone makes `ece` positive; its interval reaches 0
-    where the predictions may be calibrated. A label that was predicted to be impossible makes
-    `log_loss` infinite; the number of such rows is in the attribute `impossible`. `calibrated` is
-    the CORP reliability curve of Dimitriadis, Gneiting and Jordan (2021); over the classes it need
-    not add up to 1.
+    where the predictions may be calibrated. A label with predicted probability 0 makes `log_loss`
+    infinite; the number of such rows is in the attribute `impossible`. `calibrated` is the CORP
+    reliability curve of Dimitriadis, Gneiting and Jordan (2021); it need not sum to 1 over classes.
 
-    Predictions follow `estimate` and `temper_`, as in `NaiveBayes.loo`: each row leaves exponents
-    that were found with it; the attribute `leave_one_out` says what is kept, though all rows chose
-    it.
+    Predictions follow `estimate` and `temper_`, as in `NaiveBayes.loo`: estimated exponents are
+    corrected for each row that is left out; the attribute `leave_one_out` lists what was selected
+    with all rows and is kept.
 
     Examples
     --------

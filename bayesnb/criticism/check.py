@@ -1,6 +1,6 @@
 """Has a new table changed: its columns, their levels and missing cells, the shares of the classes?
 
-What the model has learnt is in its stats, so the rows that it learnt are not needed again.
+The model keeps its sufficient statistics, so the training rows are not needed.
 """
 
 import warnings
@@ -77,7 +77,7 @@ FORMATS: Formats = {
 
 @dataclass(frozen=True, eq=False, repr=False)
 class TableCheck(VerdictTable):
-    """A new table beside the rows that a model has learnt.
+    """A new table compared with the training rows of a model.
 
     Attributes
     ----------
@@ -162,12 +162,12 @@ class TableCheck(VerdictTable):
 def check(
     model: NaiveBayes, X_new: Any, y_new: Any = None, *, ci_prob: float | None = None
 ) -> TableCheck:
-    """Check whether a new table has changed since a model was learnt.
+    """Check whether the distribution of a new table differs from that of the training rows.
 
     Parameters
     ----------
     model : estimator
-        A fitted model. The rows that it learnt are not needed.
+        A fitted model. Its training rows are not needed.
     X_new : table of rows
         New rows, with the columns that were fitted.
     y_new : array-like, optional
@@ -185,8 +185,8 @@ def check(
     Raises
     ------
     ValueError
-        For a label that was never learnt, and where there is no Bayes factor: the prior of a column
-        is improper, or weights or counts were not whole numbers.
+        For a label that did not occur in training, and where no Bayes factor is defined: the prior
+        of a column is improper, or weights or counts are not whole numbers.
 
     See Also
     --------
@@ -275,8 +275,8 @@ def _compare_columns(
     both = learnt + shard
     if not both.integer_weights:
         raise ValueError(
-            "a Bayes factor compares probabilities of rows, and here weights or counts are not "
-            "whole numbers: fit and check with whole weights and counts."
+            "a Bayes factor is not defined if weights or counts are not whole numbers: fit and "
+            "check with whole weights and counts."
         )
     tables = [each.laid_out(both.classes, both.schema).stats for each in (learnt, shard)]
     if codes is None:
@@ -417,7 +417,7 @@ def judge_labels(table: Any, accuracy: dict[str, float]) -> str:
     if accuracy.get("agrees", True):
         return verdict
     observed, expected = percent(accuracy["observed"]), percent(accuracy["expected"])
-    return f"{verdict} Accuracy is {observed}; the probabilities promise {expected}."
+    return f"{verdict} Accuracy is {observed}; the probabilities imply {expected}."
 
 
 def explain(limit: float, prob: float, accuracy: dict[str, float], rows: Any) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""Models side by side, by leave-one-out: any of them, or one under settings of the smoothing."""
+"""Comparison by leave-one-out: of any models, or of smoothings of one model."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -57,8 +57,8 @@ def compare(
     Parameters
     ----------
     models : mapping from names to estimators
-        One that is not fitted is fitted to these rows first; one that is fitted must have learnt
-        these rows. A model of `bayesnb.mcmc` must be fitted.
+        If one is not fitted, it is fitted to these rows first; if it is, it must have been fitted
+        to them. A model of `bayesnb.mcmc` must be fitted.
     X : table of rows
         The rows that were learnt.
     y : array-like
@@ -89,8 +89,8 @@ def compare(
 
     Notes
     -----
-    A score of minus infinity or NaN is an error that names the model and the row: ArviZ would leave
-    such rows out of the differences, and the worst model would look best.
+    A score of minus infinity or NaN raises an error that names the model and the row: ArviZ would
+    omit such rows from the differences, and the worst model would look best.
 
     Examples
     --------
@@ -123,7 +123,7 @@ def _check_arguments(models: Any, method: Any) -> None:
             check_estimator(model, f"model {name!r}: ")
         elif not hasattr(model, "classes_"):
             raise ValueError(
-                f"model {name!r} is not fitted yet, and sampling takes long: call fit first."
+                f"model {name!r} is not fitted yet, and sampling is slow: call fit first."
             )
     if not (method is None or isinstance(method, str)):
         raise ValueError(
@@ -132,7 +132,7 @@ def _check_arguments(models: Any, method: Any) -> None:
 
 
 def _is_sampled(model: Any) -> bool:
-    """Return whether a model is one of `mcmc`, which no algebra leaves rows out of."""
+    """Return whether a model is one of `mcmc`, which has no closed form of leave-one-out."""
     return isinstance(model, PredictionMixin) and not isinstance(model, NaiveBayes)
 
 
@@ -245,8 +245,8 @@ def compare_smoothing(
         "predictive", and "predictive" alone for a model with links between columns, as their tables
         have no other estimate. No prior enters "mle", so it has one row, of smoothing 0.
     sample_weight : array-like, optional
-        How often each row counts. Scores are of as many rows of mean weight: a row of any weight is
-        left out as a whole.
+        Weights of the rows. Scores are scaled to the number of rows: a row of any weight is left
+        out as a whole.
     progress : bool, optional
         Whether a progress bar on stderr counts the settings. By default on a terminal, after two
         seconds.
@@ -263,15 +263,15 @@ def compare_smoothing(
 
     Notes
     -----
-    The data are counted once: a setting changes the prior, and a pass over the rows takes each of
-    them back in turn. The class prior, `temper_` and all else are those of the estimator, links
-    between columns among them. Priors of the estimator that take their scale from the data take it
-    from all rows, also for the row that is left out.
+    The sufficient statistics are computed once: a setting changes only the prior, and a pass over
+    the rows subtracts each in turn. The class prior, `temper_`, links between columns and
+    everything else are those of the estimator. Priors whose scale is estimated from the data keep
+    that of all rows, also for the row that is left out.
 
-    Log evidence is that of all cells and labels, so it judges the prior of the cells, and the score
-    only what it does to the labels; they need not agree. A prior that is improper, as most are at
-    0, has no evidence: NaN. A row that alone of its class has a level is impossible without
-    smoothing, and the sum of log scores is minus infinity.
+    Log evidence is that of all cells and labels, whereas the score is about labels only; they need
+    not agree. An improper prior, such as most at 0, has no evidence: NaN. If a level occurs in a
+    single row of its class, that row has probability 0 without smoothing, and the sum of log scores
+    is minus infinity.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Columns that depend on each other given the class, where naive Bayes fails.
+"""Dependence between columns given the class, where naive Bayes is misspecified.
 
 `dependence` has the evidence for each pair of columns; `partition` searches for blocks of columns
 that are better modelled jointly, between naive Bayes and one table of all.
@@ -52,8 +52,8 @@ MISSING_CELLS = (
     "`log_evidence` adds up gains of different rows, and is not that of the estimator."
 )
 MANY_LEVELS = (
-    "They have so many levels that noise gains as much under one concentration for all; under the "
-    "best for each, hardly anything speaks for a dependence."
+    "They have so many levels that noise gains as much with one concentration for all; with the "
+    "best concentration for each, there is hardly any evidence of a dependence."
 )
 
 
@@ -68,10 +68,10 @@ def dependence(
 ) -> "results.Result":
     """Compute Bayes factors for a dependence between each pair of columns within the classes.
 
-    Naive Bayes takes the columns of a class to be independent. The log Bayes factor compares that
-    with a joint distribution of the two: above 0 the data speak for a dependence, which makes
-    probabilities too extreme (see `temper`). A family of the wrong shape makes large factors too,
-    of hundreds of nats; see the notes.
+    Naive Bayes assumes that columns are independent given the class. The log Bayes factor compares
+    this with a joint distribution of the two: above 0 the data favour dependence, which makes
+    probabilities overconfident (see `temper`). A misspecified family also gives large factors, of
+    hundreds of nats; see the notes.
 
     Parameters
     ----------
@@ -114,17 +114,17 @@ def dependence(
     Two counts, or a count and a Gaussian column, have no conjugate joint distribution: NaN. The
     words of a block share one Dirichlet, and are left out.
 
-    Under one concentration for all, noise in columns of many levels would be evidence: a
-    Dirichlet(1) explains many rare levels badly, and their table less badly than their margins. So
-    a factor above 0 that a column of levels has with another, or with counts, is compared with a
+    With a fixed concentration, noise in columns of many levels would count as evidence: a
+    Dirichlet(1) fits many rare levels poorly, and their joint table less poorly than their margins.
+    So a factor above 0 that a column of levels has with another, or with counts, is compared with a
     second one, for which the strength of the priors is learnt: that under which each hypothesis
     makes the data most probable, one for all classes. The smaller of the two is shown, and 0 if the
-    second speaks against a dependence. A factor below 0 is that of the model's priors. Two columns
-    that both have a level for each row cannot be shown to depend on each other.
+    second favours independence. A factor below 0 is that of the model's priors. Two columns that
+    both have a level for each row cannot be shown to depend on each other.
 
-    Both hypotheses are of the columns' families, and so is the factor. Where a shape is wrong, as
-    for numbers with heavy tails or counts that vary more than a Poisson allows, a parameter for
-    each level also serves to fit that shape, and noise may have a large factor.
+    Both hypotheses assume the columns' families. If a family is misspecified, as for heavy-tailed
+    numbers or overdispersed counts, separate parameters for each level also improve its fit, and
+    noise may have a large factor.
 
     Links between columns, as `NaiveBayes()` has, change no factor. A pair uses the rows that have
     both cells, under both hypotheses. Priors are the model's; a column that is modelled jointly
@@ -149,8 +149,8 @@ def dependence(
     pairs = len(names) * (len(names) - 1) // 2
     if len(classes) * pairs > MAX_NUMBERS:
         raise ValueError(
-            f"{len(names):,} columns have {pairs:,} pairs in {len(classes)} classes, more than "
-            "fit into one result. Name some `columns`, such as those with the most `relevance`."
+            f"{len(names):,} columns have {pairs:,} pairs in {len(classes)} classes, too many for "
+            "one result. Select some `columns`, such as those with the highest `relevance`."
         )
     with bar("pairs of columns", progress, " pairs", PATIENCE) as shown:
         shown.start(pairs)
@@ -246,10 +246,9 @@ def partition(
 ) -> Partition:
     """Search for blocks of columns that are better modelled jointly, by their evidence.
 
-    Naive Bayes has a block for every column, the Bayes-optimal classifier one gigantic table of
-    all; in between are all partitions ("semi-naive", Kononenko 1991). Blocks are joined as long as
-    the data are more probable with them joined: the evidence weighs what the joint distribution
-    explains against how many more parameters it has to learn.
+    Naive Bayes has a block for every column, the saturated model one table of all; in between are
+    all partitions ("semi-naive", Kononenko 1991). Blocks are joined as long as that increases the
+    evidence, which trades goodness of fit against the number of parameters.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What criticisms share: a fitted estimator with the rows that it has learnt, and a verdict."""
+"""Shared by model checks: a fitted estimator with its training rows, and a verdict."""
 
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, replace
@@ -103,8 +103,8 @@ def fit_columns(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Fitted
     rows = fitted.rows.of_first_blocks(len(alone.schema_.blocks))
     if not alone.schema_.are_whole(rows.cells, rows.weight):
         raise ValueError(
-            "a Bayes factor compares probabilities of rows: sample_weight must be whole numbers, "
-            "which say how many rows a row is, and counts must be counts."
+            "a Bayes factor is defined only for whole sample_weight, which repeats rows, and for "
+            "counts that are whole numbers."
         )
     return FittedRows(alone, fitted.index, rows)
 

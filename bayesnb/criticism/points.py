@@ -48,7 +48,7 @@ class ColumnCells:
 
 
 def points(model: Any, total: float = 100) -> "results.Result":
-    """Make a points table of a model: whole numbers for cells, to be added up by hand.
+    """Make a points table (scorecard) of a model: whole numbers for cells, to be added up by hand.
 
     Parameters
     ----------
@@ -83,8 +83,8 @@ def points(model: Any, total: float = 100) -> "results.Result":
     Rounding makes each column's points wrong by at most 1/2. Neighbouring ranges of numbers with
     the same points are one. Of a Gaussian column there are ten ranges, with the points of their
     middle; so have counts where there are more than 30 within five standard deviations of the
-    classes' means, else they are asked for one by one. A missing cell says nothing, or what its
-    flag says.
+    classes' means, else they are asked for one by one. A missing cell contributes nothing, or the
+    contribution of its flag.
 
     Examples
     --------
@@ -100,12 +100,12 @@ def points(model: Any, total: float = 100) -> "results.Result":
         raise ValueError(f"total must be a positive number, got {total!r}.")
     refuse_dependence(model.schema_.blocks)
     if not model.model_.posterior.all_live:
-        raise ValueError("points: a class is impossible: give each a probability above 0.")
+        raise ValueError("points: a class has probability 0: give each a positive probability.")
     columns, worth, variance, base = explain_cells(model.fitted_)
     least = np.array([column.min(axis=0) for column in worth])
     span = float((np.array([column.max(axis=0) for column in worth]) - least).sum(axis=0).max())
     if span == 0:
-        raise ValueError("points: no column says anything of the class.")
+        raise ValueError("points: no column is informative about the class.")
     factor = float(total) / span
     rows: list[dict[str, Any]] = []
     for cells, mean, var, low in zip(columns, worth, variance, least, strict=True):

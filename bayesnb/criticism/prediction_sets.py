@@ -1,6 +1,6 @@
-"""Sets of labels that hold the true one with a given probability, by leave-one-out.
+"""Conformal prediction sets, which contain the true label with a given probability.
 
-A label is in the set of a row where the row would not be among the strangest of its rows:
+A label is in the set of a row if its conformity score is not among the lowest:
 
     p-value of c = (1 + #{i : s_i <= s(x, c)}) / (1 + n)       set {c : p-value > 1 - coverage}
 
@@ -40,10 +40,10 @@ def prediction_sets(
     target: str = "label",
     sample_weight: Any = None,
 ) -> "PredictionSets":
-    """Learn how well held-out rows fit their labels, to predict sets of labels.
+    """Compute leave-one-out conformity scores, to predict sets of labels.
 
-    A set holds the label of a new row with the probability that is asked for, also where the
-    model's probabilities are wrong, as long as new rows are of the same kind as those learnt.
+    A set contains the label of a new row with the requested probability, also if the model is
+    misspecified, as long as new rows and training rows are exchangeable.
 
     Parameters
     ----------
@@ -55,8 +55,8 @@ def prediction_sets(
     y : array-like
         Their labels.
     class_conditional : bool, default False
-        Whether a label is compared with the rows of its own class alone. The sets then hold the
-        label equally often in every class; they are larger.
+        Whether a label is compared only with the rows of its own class. Coverage is then the same
+        in every class, but the sets are larger.
     target : {"label", "joint"}, default "label"
         What is compared, as in `NaiveBayes.loo`. "label": log p(y | x); the sets are the smallest
         that way. "joint": log p(x, y), which is low where a row is unlike all rows of a class:
@@ -76,10 +76,10 @@ def prediction_sets(
 
     Notes
     -----
-    The coverage is a share of rows, over all rows, and not a probability for one of them. It is
-    that of the jackknife: about what is asked for, where leaving out one row changes little.
-    Exponents are left by each row; families, links and the covariance are kept, and where a table
-    is small, so that these matter, the sets hold the label somewhat less often.
+    The coverage is marginal, over all rows, and not conditional on a row. It is that of the
+    jackknife: approximately as requested, if leaving out one row changes little. Exponents are left
+    by each row; families, links and the covariance are kept, and where a table is small, so that
+    these matter, the sets hold the label somewhat less often.
 
     Where the model is right more often than the coverage, sets of the least certain rows are empty:
     that is how a share of rows is missed where no label is in doubt. Ask for a larger coverage.

@@ -1,4 +1,4 @@
-"""What a column is worth: evidence that it depends on the class, and what is lost without it.
+"""Relevance and importance of columns: evidence of dependence on the class, and loss without it.
 
 The loss is that of held-out labels, by one table of leave-one-out scores:
 
@@ -43,10 +43,9 @@ def relevance(model: NaiveBayes, prior: float = 0.5) -> "results.Result":
 
     The log Bayes factor compares two hypotheses about a column: that each class has a separate
     parameter, and that all classes share one, both under the model's prior. It is the log evidence
-    of the first less that of the second. Above 0 the data speak for a dependence: 3 nats are
-    strong, 5 very strong (Kass and Raftery 1995). Hundreds of nats say that a dependence is
-    certain, or that the family has the wrong shape; not that the feature is important, which
-    `importance` computes.
+    of the first less that of the second. Above 0 the data favour dependence: 3 nats are strong, 5
+    very strong (Kass and Raftery 1995). Hundreds of nats mean that dependence is certain, or that
+    the family is misspecified; not that the feature is important, which `importance` computes.
 
     Parameters
     ----------
@@ -78,25 +77,25 @@ def relevance(model: NaiveBayes, prior: float = 0.5) -> "results.Result":
     with `shared=True` both hypotheses have one variance for all classes: they differ in the means
     alone.
 
-    A Bayes factor depends on the prior, and most where that is vague: under a prior that spreads
-    far beyond the data a parameter for each class costs more, and small differences do not pay for
-    it. It is defined for rows only: weights and counts must have been whole numbers, and the prior
-    proper and the same for all classes.
+    A Bayes factor depends on the prior, most strongly if that is vague: a prior much wider than the
+    data penalises a parameter for each class more, so small differences are not detected (Lindley's
+    paradox). Weights and counts must be whole numbers, and the prior proper and the same for all
+    classes.
 
-    Under one concentration for all, noise in a column of many levels would be strong evidence: a
-    Dirichlet(1) explains many rare levels badly, and those of a class worse than those of all rows.
-    So the factor of a column of levels, of a flag or of a whole block of counts, where it is above
-    0, is compared with a second one, for which the concentration is learnt: it keeps the
-    proportions of the declared prior, and is as large as makes the data most probable, one number
-    for all classes under one hypothesis, and one under the other. The smaller of the two is shown,
-    and 0 if the second speaks against a dependence. A factor below 0 is that of the model's priors,
-    as is that of numbers, of counts and of single words. A column with a level for each row says
-    nothing: its factor is 0.
+    With a fixed concentration, noise in a column of many levels would be strong evidence: a
+    Dirichlet(1) fits many rare levels poorly, and those of a class worse than those of all rows. So
+    the factor of a column of levels, of a flag or of a whole block of counts, where it is above 0,
+    is compared with a second one, for which the concentration is learnt: it keeps the proportions
+    of the declared prior, and is as large as makes the data most probable, one number for all
+    classes under one hypothesis, and one under the other. The smaller of the two is shown, and 0 if
+    the second speaks against a dependence. A factor below 0 is that of the model's priors, as is
+    that of numbers, of counts and of single words. A column with a level for each row says nothing:
+    its factor is 0.
 
-    Both hypotheses are of the column's family, and so is the factor. Where its shape is wrong, as
-    for amounts of money under a Gaussian or counts that vary more than a Poisson allows, a
-    parameter for each class also serves to fit that shape, and noise may have a large factor: look
-    at the column, take a logarithm, or declare it `Categorical`.
+    Both hypotheses assume the column's family. If it is misspecified, as for amounts of money under
+    a Gaussian or overdispersed counts under a Poisson, separate parameters for each class also
+    improve the fit, and noise may have a large factor: plot the column, take logarithms, or declare
+    it `Categorical`.
 
     Every feature is judged by itself; links between columns are not features.
 
@@ -116,9 +115,8 @@ def relevance(model: NaiveBayes, prior: float = 0.5) -> "results.Result":
     check_is_fitted(model)
     if not model.model_.integer_weights:
         raise ValueError(
-            "the model has learnt weights or counts that are not whole numbers. A Bayes factor "
-            "compares probabilities of rows, and such rows have none: fit with whole weights and "
-            "counts."
+            "the model was fitted with weights or counts that are not whole numbers, for which no "
+            "Bayes factor is defined: fit with whole weights and counts."
         )
     names, numbers, blocks = _compare_features(without_links(model))
     numbers["inclusion"] = expit(numbers["log_bayes_factor"] + logit(float(prior)))
@@ -167,7 +165,7 @@ def importance(
     ci_prob: float | None = None,
     sample_weight: Any = None,
 ) -> "results.Result":
-    """Compute what held-out log loss loses without each column, in nats a row.
+    """Compute the increase in held-out log loss without each column, in nats per row.
 
     Every row is predicted by the model of all other rows, once with the column and once without it.
     The importance is the mean of -log p(y | x) without the column, less that with it: above 0 the
@@ -211,10 +209,10 @@ def importance(
     though a refit would find others, and so are families that were chosen. A column takes its links
     with it, and leaves the covariance of all columns; what others say together stays.
 
-    A column can depend strongly on the class and be of no importance: where another column says the
-    same, nothing is lost without one of them. A negative importance says that predictions are
-    better without the column, as they may be where its evidence is counted twice. Importances do
-    not add up to what all columns are worth together.
+    A column can depend strongly on the class and have no importance: if it is redundant with
+    another, nothing is lost without one of them. A negative importance means that predictions are
+    better without the column, as they may be if its evidence is counted twice. Importances are not
+    additive.
 
     The interval is that of the mean of the differences, row by row: Student's t, corrected for
     skewness. It is about other rows of the same population, predicted by this model. Fewer than

@@ -24,7 +24,7 @@ SMALL_DIFFERENCE = 4.0  # nats
 
 
 class BoundaryWarning(UserWarning):
-    """The best value of a prior's parameter is at the end of the range that was searched.
+    """The optimum of a prior's parameter is at a boundary of its search range.
 
     It stays there. The message names the column and the parameter, and what it means.
 
@@ -35,7 +35,7 @@ class BoundaryWarning(UserWarning):
 
 
 class RefusedWarning(UserWarning):
-    """Tuned priors predict labels worse than those of the estimator, which keeps its priors.
+    """Tuned priors predict labels worse than the estimator's own priors, which are kept.
 
     See Also
     --------
@@ -65,18 +65,18 @@ def tune[Estimator: NaiveBayes](
     y : array-like
         Their labels.
     criterion : {"evidence", "loo"}, default "evidence"
-        "evidence" makes the cells as probable as they can be, given the labels and before they were
-        seen (type-II maximum likelihood). "loo" makes the labels as probable as they can be, each
-        predicted from its row and from all other rows, by the estimator's `estimate` and `temper_`.
+        "evidence" maximises the marginal likelihood of the cells given the labels (type-II maximum
+        likelihood, empirical Bayes). "loo" maximises the leave-one-out log score of the labels,
+        with the estimator's `estimate` and `temper_`.
     per : {"model", "feature", "class"}, default "model"
         One prior for all columns of a kind, or one for each column and all classes, or one for each
         class and all columns of a kind. "loo" has "model" only.
     sample_weight : array-like, optional
         How often each row counts.
     force : bool, default False
-        Whether priors are taken that predict the labels worse than those before: by more than two
-        standard errors of the difference, and by more than 4 nats, as smaller differences have no
-        standard error to rely on.
+        Whether to accept priors that predict the labels worse than before: by more than two
+        standard errors of the difference, and by more than 4 nats, as standard errors of smaller
+        differences are unreliable.
     progress : bool, optional
         Whether stderr names the current step. By default on a terminal, after two seconds.
 
@@ -96,9 +96,9 @@ def tune[Estimator: NaiveBayes](
         Where the tuned priors predict the labels worse, and `force` is False. The estimator that is
         returned keeps the priors of `model`; `tuning` has both scores.
     BoundaryWarning
-        Where a prior is better the stronger it is, or the weaker, without end. It is left at the
-        end of the range that is searched, from 1e-8 to 1e8, where it means that the classes do not
-        differ, or that any might.
+        If the criterion increases without bound as a prior gets stronger, or weaker. The prior
+        stays at the boundary of the search range, 1e-8 to 1e8, which means that classes do not
+        differ, or may differ arbitrarily.
 
     See Also
     --------
@@ -122,16 +122,15 @@ def tune[Estimator: NaiveBayes](
     columns alone, and "loo" is searched beside the links of `model`. `tuning` has the scores of
     both models with their links.
 
-    The evidence asks how probable the cells are, not the labels: where columns depend on each
-    other, the prior under which the cells are most probable is not the one that predicts labels
-    best, and "loo" is. That is why the result is judged by the labels. A class in which a Gaussian
-    column is constant has no part in the evidence, as has a class in which a block of them has no
-    spread in some direction: the density of equal rows grows without bound as the variance goes to
-    0, and would take the prior of all other columns there. The evidence knows no `temper`; "loo"
-    takes the exponents as they were fitted, and does not search for both: in `tuning` they are
-    found anew. An `estimate="map"` under a concentration of 1 or less, which the evidence may well
-    choose, puts levels that are rare at 0. With weights that are not whole numbers, the evidence is
-    that of the power likelihood.
+    The evidence is about the cells, not the labels: if columns depend on each other, the prior with
+    the highest evidence does not predict labels best; that of "loo" does. That is why the result is
+    judged by the labels. A class in which a Gaussian column is constant has no part in the
+    evidence, as has a class in which a block of them has no spread in some direction: the density
+    of equal rows grows without bound as the variance goes to 0, and would take the prior of all
+    other columns there. The evidence knows no `temper`; "loo" takes the exponents as they were
+    fitted, and does not search for both: in `tuning` they are found anew. An `estimate="map"` under
+    a concentration of 1 or less, which the evidence may well choose, puts levels that are rare at
+    0. With weights that are not whole numbers, the evidence is that of the power likelihood.
 
     Examples
     --------

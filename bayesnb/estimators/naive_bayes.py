@@ -58,7 +58,7 @@ class NaiveBayes(
 ):
     """Naive Bayes classifier over columns of any kind, with the exact posterior of all parameters.
 
-    Declare nothing, and everything is chosen for the best held-out probabilities: ``NaiveBayes()``.
+    Declare nothing, and everything is chosen by held-out log loss: ``NaiveBayes()``.
     Declare families, and the model is what you declared: ``NaiveBayes("gaussian")`` is plain
     Gaussian naive Bayes.
 
