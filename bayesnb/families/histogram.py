@@ -171,8 +171,7 @@ class NumberDistributions:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class AveragedHistogram(LevelBelief):
-    """Belief about a density on a grid: a histogram averaged over all ways to join levels into
-    bins.
+    """Belief about a density on a grid: a histogram averaged over all binnings of the levels.
 
     ``Histogram`` columns make it; it appears in ``prior_`` and ``posterior_``.
 

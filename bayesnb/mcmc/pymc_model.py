@@ -93,9 +93,9 @@ def build(
         The probability that a label is wrong, or a ``Beta`` about it.
     unlabelled : table of rows or None, default=None
         Unlabelled rows, which are informative about the features and so about the classes.
-        sample_weight : sequence of float or None, default=None
+    sample_weight : sequence of float or None, default=None
         Weights of the rows: powers of their likelihood.
-        likelihood : {"statistics", "rows"}, default="statistics"
+    likelihood : {"statistics", "rows"}, default="statistics"
         ``"statistics"``: one potential for each block of columns, from its sufficient statistics.
         ``"rows"``: every cell is an observed variable, so ``pymc.compute_log_likelihood`` and
         posterior predictive checks work; with weights they are potentials, as PyMC has no weighted
@@ -115,7 +115,9 @@ def build(
     Raises
     ------
     ImportError
-        If PyMC is not installed. ValueError For options that the model's columns cannot use.
+        If PyMC is not installed.
+    ValueError
+        For options that the model's columns cannot use.
 
     See Also
     --------

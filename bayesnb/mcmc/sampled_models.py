@@ -447,7 +447,7 @@ def fit(
     ----------
     model : NaiveBayes or a preset
         Its families, priors and class prior are used. It need not be fitted.
-        X : table of rows
+    X : table of rows
         The rows to learn from. A missing cell is left out.
     y : sequence of labels
         One for each row.
