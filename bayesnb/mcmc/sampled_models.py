@@ -477,7 +477,9 @@ def fit(
     Raises
     ------
     ImportError
-        If PyMC is not installed. TypeError For an unknown option.
+        If PyMC is not installed.
+    TypeError
+        For an unknown option.
 
     Warns
     -----

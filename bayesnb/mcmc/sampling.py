@@ -66,7 +66,7 @@ class ChainParameters:
     ----------
     draws : int, default=1000
         Draws per chain.
-        tune : int, default=1000
+    tune : int, default=1000
         Tuning steps before the draws.
     chains : int, default=4
         Number of chains.
