@@ -4,7 +4,7 @@ The levels of the columns of a block lie end to end on the last axis of an array
 two levels takes two numbers, next to one with fifty. A family defines `level_log_moment` and
 `level_cumulants`. Scores, transforms, cumulants and leave-one-out are sums of looked-up entries:
 
-place of a cell = start of its column + its code      score = sum over columns of table[place]
+    place of a cell = start of its column + its code      score = sum over columns of table[place]
 
 Levels can be those of columns, of a grid of numbers, or pairs of levels of two columns.
 """

@@ -15,7 +15,7 @@ others.
 Estimated exponents are uncertain. With S their covariance, and A_c the log predictives of the
 features under class c, this adds a variance v to the log-odds of two classes:
 
-v = (A_1 - A_0)' S (A_1 - A_0)      log E exp(s U_1 + u U_0) + v ((s - u)**2 - (s + u)) / 8
+    v = (A_1 - A_0)' S (A_1 - A_0)      log E exp(s U_1 + u U_0) + v ((s - u)**2 - (s + u)) / 8
 
 as if U_1 and U_0 each had v / 4, with opposite signs, and constants that keep the expectations of
 exp(U): so the mean of p(y | x, theta) given the row is still the predictive. Against several

@@ -1,6 +1,6 @@
 """Entropies of the label of a row: aleatoric and epistemic uncertainty.
 
-entropy of E p = expected entropy of p + mutual information of the label and the parameters
+    entropy of E p = expected entropy of p + mutual information of the label and the parameters
 
 The first part remains with any number of training rows (aleatoric: the classes overlap), the second
 vanishes (epistemic: the parameters are uncertain).

@@ -1,6 +1,6 @@
 """Uncertainty of predictions from MCMC draws of theta.
 
-theta_s ~ p(theta | D)      p(y | x, D) = sum over s of w_s(x) p(y | x, theta_s)
+    theta_s ~ p(theta | D)      p(y | x, D) = sum over s of w_s(x) p(y | x, theta_s)
 
 A row observed from the population is evidence about theta, so it gives the draws weights; a row
 chosen by someone is not.

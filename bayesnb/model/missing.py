@@ -1,6 +1,6 @@
 """Missingness as evidence: for some columns, a flag that says whether the cell is missing.
 
-cell j is missing | class c ~ Bernoulli(a_cj)       a_cj ~ Beta(1, 1)
+    cell j is missing | class c ~ Bernoulli(a_cj)       a_cj ~ Beta(1, 1)
 
 A block of this family has no columns of its own: they belong to other blocks, which skip missing
 cells. The flag adds what the missingness itself says about the class.

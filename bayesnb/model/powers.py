@@ -1,6 +1,6 @@
 """Exponents on the evidence of blocks. Those of words fall with the length of a row.
 
-r(x) = value / (1 + n / length)      n the number of words in the row
+    r(x) = value / (1 + n / length)      n the number of words in the row
 
 Words of a text come in bursts and repeat one another, so a long text is less evidence than the sum
 of its words. With the exponent r a row of n words counts as value * n / (1 + n / length) words:

@@ -40,10 +40,10 @@ class Live:
     ----------
     model : NaiveBayes or a preset
         A copy of the current estimator, which never changes.
-        at : object
+    at : object
         Position in the stream.
-        now : tuple
-        Both, consistently.
+    now : tuple
+        Both, read at the same moment.
 
     See Also
     --------

@@ -1,6 +1,6 @@
 """Evidence that a feature depends on the class: one theta for each class against one theta for all.
 
-log Bayes factor = sum over classes of log p(column of the class) - log p(column of all classes)
+    log Bayes factor = sum over classes of log p(column of the class) - log p(column of all classes)
 
 Both use the same prior; for levels, also the best prior of each. Kass and Raftery (1995), Bayes
 factors.

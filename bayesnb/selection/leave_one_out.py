@@ -6,7 +6,7 @@ nothing is subtracted.
 
 Leave-one-out scores by column are
 
-table[i, c, j] = log p(x_ij | c, all rows but i)
+    table[i, c, j] = log p(x_ij | c, all rows but i)
 
 A column is a feature: a joint block, or a block of words, is one column. The scores of a row plus
 `log_class_left_out` add up to `leave_one_out`.
