@@ -214,7 +214,7 @@ NIW = NormalInverseWishart
         (lambda: model(estimate="mle").fit(X[FEW], Y[FEW]).predict(X), "estimate"),
         (lambda: fit_with(np.inf), "infinite"),
         (lambda: fit_with(1e200), "squared deviations would overflow"),
-        (lambda: mcmc.build(model(True), X, Y, hierarchical=True), "one covariance matrix"),
+        (lambda: mcmc.build(model(True), X, Y, hierarchical=True), "has a covariance matrix"),
     ],
 )
 def test_what_cannot_be_is_refused(call: Any, words: str) -> None:

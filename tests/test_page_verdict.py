@@ -267,7 +267,7 @@ CHECKS: dict[
         | {f"x{j}": NOISE[j : j + ROWS, 0] for j in range(60)},
         " columns and only 40 rows",
     ),
-    "numbers as labels": ({"y": np.round(9 * NOISE[:ROWS, 0]).astype(int)}, "different ones"),
+    "numbers as labels": ({"y": np.round(9 * NOISE[:ROWS, 0]).astype(int)}, "different numbers"),
     "missed": ({"y": np.where(NOISE[:ROWS, 0] > 1.2, "rare", "usual")}, "'rare' ("),
     "dependent": (
         {f"size {j}": fine()["size"] + 0.01 * NOISE[j : j + ROWS, 0] for j in range(8)},

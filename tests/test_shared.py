@@ -209,7 +209,7 @@ def test_a_hierarchy_in_pymc_has_the_evidence_of_its_parameters() -> None:
             lambda x, _: (
                 NaiveBayes(SHARED).fit(x, np.arange(60) % 3).predict_interval(x, method="exact")
             ),
-            "with three or more classes",
+            "three or more classes share",
         ),
     ],
 )

@@ -256,7 +256,7 @@ def test_what_is_no_fitted_model_or_has_no_place_is_refused(tmp_path: Path) -> N
     model = nb.GaussianNB().fit(REAL, Y)
     refused: list[tuple[Any, Any, type[Exception], str]] = [
         (nb.GaussianNB(), tmp_path / "a.bnb", NotFittedError, "not fitted"),
-        (Sampled(nb.GaussianNB()), tmp_path / "a.bnb", TypeError, "Save the estimator"),
+        (Sampled(nb.GaussianNB()), tmp_path / "a.bnb", TypeError, "Save the underlying estimator"),
         (model, tmp_path / "nowhere" / "a.bnb", FileNotFoundError, "there is no folder"),
         (model, tmp_path, IsADirectoryError, "is a folder"),
     ]
@@ -652,7 +652,7 @@ def test_what_no_shard_is_and_shards_of_other_families_are_refused(tmp_path: Pat
         (lambda: fit_shards(model, [dumps(part)]), "expected shards"),
         (
             lambda: fit_shards(nb.CategoricalNB(), [part]),
-            "column 0 is .* in the model, and Gaussian",
+            "column 0 is .* in the model, but Gaussian",
         ),
         (lambda: dumps(shard(nb.GaussianNB(), REAL, DATES[Y])), "the label datetime"),
         (
