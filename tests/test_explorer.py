@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import sparse
 
 import bayesnb as nb
 from bayesnb.data import open_table
@@ -110,6 +111,43 @@ def test_a_browser_computes_what_the_model_says(
     np.testing.assert_allclose(ends[..., 0], expected["lower"], rtol=0, atol=0.02)
     np.testing.assert_allclose(ends[..., 1], expected["upper"], rtol=0, atol=0.02)
     assert float((expected["upper"] - expected["lower"]).max()) > 0.1
+
+
+@pytest.mark.browser
+def test_rows_unlike_those_learnt_are_read_as_by_the_model(
+    browser: Browser, tmp_path: Path
+) -> None:
+    x, y = mixed()
+    x.loc[(y == "yes") & (np.arange(len(x)) % 3 > 0), "letter"] = None
+    flagged = nb.NaiveBayes(DECLARED | {"letter": "categorical"}, missing="auto").fit(x, y)
+    covariance = nb.NaiveBayes(dependence="covariance").fit(x, y)
+    counts = x[["events", "size", "flag"]].fillna(0.0)
+    for model, new in (
+        (flagged, x.assign(letter="never seen")),
+        (covariance, x.assign(one=1e300, two=-1e200)),
+        (nb.GaussianNB().fit(counts.to_numpy(), y), sparse.csr_matrix(counts)),
+    ):
+        path = explore(model, new).save(tmp_path / "page.html")
+        proba, _ = ask(browser, path, Columns(model).read(open_table(new)))
+        np.testing.assert_allclose(proba, model.predict_proba(new), rtol=0, atol=1e-6)
+
+
+@pytest.mark.browser
+def test_a_row_beyond_the_thousandth_can_be_tried(browser: Browser, tmp_path: Path) -> None:
+    x, y = birds()
+    x = pd.concat([x.iloc[:1]] * 1000 + [x], ignore_index=True)
+    path = report(nb.NaiveBayes(), x, [y[0]] * 1000 + y.tolist()).save(tmp_path / "page.html")
+    heads = "[...document.querySelectorAll('section:has(#rows) tbody th')]"
+    with Tab(browser) as tab:
+        tab.open(path)
+        assert tab.ask(f"{heads}.some((head) => head.textContent.includes(','))")
+        assert tab.ask(f"{heads}.every((head) => head.querySelector('button'))")
+
+
+def test_levels_may_be_whole_numbers_larger_than_any_float() -> None:
+    x = pd.DataFrame({"x": np.array([10**400, 1, 2], object)[[0, 1, 2, 0] * 5]})
+    page = explore(nb.NaiveBayes("categorical").fit(x, list("abca") * 5), x)
+    assert '"values":[1.0,2.0,null]' in page
 
 
 @pytest.mark.browser

@@ -39,7 +39,7 @@
     const like = make("small");
     const show = (value) => {
       field.value = value ?? "";
-      like.textContent = value === null || levels.length < 4 ? "" : `says nearly the same: ${alike(i, value).join(", ")}`;
+      like.textContent = value === null || levels.length < 4 ? "" : `most like it: ${alike(i, value).join(", ")}`;
     };
     return { box: make("div", { className: "cell" }, make("label", { htmlFor: field.id }, name), field, like), show };
   }
@@ -219,7 +219,8 @@
   setAll(row);
   addEventListener("DOMContentLoaded", () => {
     for (const head of document.querySelectorAll("section:has(#rows) tbody th")) {
-      const known = model.rows.find(({ name }) => name === head.textContent.trim());
+      const number = String(Number(head.dataset.value)); // its text has commas
+      const known = model.rows.find(({ name }) => name === number);
       if (known) {
         const open = make("button", { type: "button", className: "save" }, "Try");
         open.addEventListener("click", () => openRow(known.cells));

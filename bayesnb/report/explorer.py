@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from markupsafe import Markup
+from scipy import sparse
 
 from bayesnb.data import Table, open_table
 from bayesnb.estimators.base import check_is_fitted
@@ -37,10 +38,10 @@ from bayesnb.families.base import ORDER, Array
 from bayesnb.families.family import Family
 from bayesnb.families.levels import as_level
 from bayesnb.formatting import list_names, quote
-from bayesnb.model.covariance import Covariance
+from bayesnb.model.covariance import LARGEST, Covariance
 from bayesnb.model.fitted import Fitted
 from bayesnb.model.linked import Linked
-from bayesnb.model.missing import MissingCells
+from bayesnb.model.missing import MissingCells, find_missing
 from bayesnb.model.powers import of_blocks
 from bayesnb.model.schema import Block
 from bayesnb.numerics.views import EVERY, FLOATS, readable
@@ -126,6 +127,9 @@ class Columns:
             homes |= {place: (b, j) for j, place in enumerate(block.places)}
         self.homes = dict(sorted(homes.items()))
         self.numbers = {place: number for number, place in enumerate(self.homes)}
+        families = [block.family for block in model.schema_.blocks]
+        flags = [family.places for family in families if isinstance(family, MissingCells)]
+        self.flagged = {place for places in flags for place in places}
 
     def number(self, place: int) -> int:
         """Return the number of a column on the page by its place in the table."""
@@ -143,7 +147,11 @@ class Columns:
             return [0, 1]
         if not block.levels:
             return None
-        return [*block.levels[j], *[None] * (block.family.unseen == "reserve")]
+        return [*block.levels[j], *[None] * self.tells_new(place)]
+
+    def tells_new(self, place: int) -> bool:
+        """Whether a level that was never seen says something else than a missing cell."""
+        return self.home(place)[0].family.unseen == "reserve" or place in self.flagged
 
     def describe(self) -> Iterator[dict[str, Any]]:
         """Yield the name of each column, and its levels, or its range."""
@@ -156,9 +164,11 @@ class Columns:
             elif block.family.outcomes:
                 column |= {"levels": list(block.family.outcomes), "values": values}
             else:
-                column["levels"] = [name(level) for level in block.level_names(j)]
+                levels = [*map(str, block.levels[j]), *["new"] * self.tells_new(place)]
+                column["levels"] = [name(level) for level in levels]
                 if all(isinstance(level, Real) for level in block.levels[j]):
-                    column["values"] = [None if each is None else float(each) for each in values]
+                    floats = as_floats(values).tolist()
+                    column["values"] = [each if np.isfinite(each) else None for each in floats]
             yield column
 
     def find_range(self, b: int, j: int) -> dict[str, float]:
@@ -188,16 +198,28 @@ class Columns:
             block, j = self.home(place)
             if block.levels:
                 codes = as_level(block.read(table)[EVERY])[:, j]
+                if self.tells_new(place):
+                    is_new = (codes < 0) & ~find_missing(table, [place])[:, 0]
+                    codes = np.where(is_new, len(block.levels[j]), codes)
                 cells.append([None if code < 0 else int(code) for code in codes])
             else:
-                column = readable(table.numbers([place])[EVERY], FLOATS)[:, 0]
+                column = table.numbers([place])[EVERY]
+                column = column.toarray() if sparse.issparse(column) else column
+                column = readable(column, FLOATS)[:, 0]
                 cells.append([None if np.isnan(x) else float(x) for x in column])
         return [list(row) for row in zip(*cells, strict=True)]
 
 
 def as_floats(values: Sequence[Any]) -> Array:
-    """Return levels as numbers, NaN where one is none."""
-    return np.array([float(each) if isinstance(each, Real) else np.nan for each in values])
+    """Return levels as numbers, NaN where one is none, or none that a float can be."""
+
+    def as_float(value: Any) -> float:
+        try:
+            return float(value) if isinstance(value, Real) else np.nan
+        except OverflowError:
+            return np.nan
+
+    return np.array([as_float(each) for each in values])
 
 
 # Features, as the browser reads them
@@ -319,7 +341,7 @@ def write_vectors(block: Block, belief: Any, readers: Readers) -> Iterator[dict[
         scale = family.scale
         names = ("bent", "start", "unit", "mean", "sd")
         feature["scale"] = {key: np.asarray(getattr(scale, key)).tolist() for key in names}
-        feature["scale"]["whitening"] = pack(scale.whitening, "f8")
+        feature["scale"] |= {"most": LARGEST, "whitening": pack(scale.whitening, "f8")}
         if family.indicators is not None:
             feature["indicators"] = write_indicators(family.indicators, readers)
     title = (

@@ -157,10 +157,10 @@ function openModel(text) {
     return ends.map(([a, b]) => flags[a] * flags[b]);
   }
 
-  function standardise({ bent, start, unit, mean, sd, whitening }, x) {
+  function standardise({ bent, start, unit, mean, sd, most, whitening }, x) {
     const z = x.map((value, j) => {
       const u = (value - start[j]) / unit[j];
-      return ((bent[j] ? Math.asinh(u) : u) - mean[j]) / sd[j];
+      return Math.min(Math.max(((bent[j] ? Math.asinh(u) : u) - mean[j]) / sd[j], -most), most);
     });
     let square = 0;
     for (let i = 0; i < z.length; i++) {
