@@ -121,10 +121,13 @@ def test_rows_unlike_those_learnt_are_read_as_by_the_model(
     x.loc[(y == "yes") & (np.arange(len(x)) % 3 > 0), "letter"] = None
     flagged = nb.NaiveBayes(DECLARED | {"letter": "categorical"}, missing="auto").fit(x, y)
     covariance = nb.NaiveBayes(dependence="covariance").fit(x, y)
+    letters = pd.DataFrame({"a": list("aab") * 9, "b": list("abb") * 9})
+    tiny = nb.NaiveBayes(nb.Categorical(1e-60)).fit(letters, list("xyz") * 9)
     counts = x[["events", "size", "flag"]].fillna(0.0)
     for model, new in (
         (flagged, x.assign(letter="never seen")),
         (covariance, x.assign(one=1e300, two=-1e200)),
+        (tiny, pd.DataFrame({"a": ["b"], "b": ["a"]})),
         (nb.GaussianNB().fit(counts.to_numpy(), y), sparse.csr_matrix(counts)),
     ):
         path = explore(model, new).save(tmp_path / "page.html")

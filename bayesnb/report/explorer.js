@@ -11,7 +11,8 @@
     const shown = 100 * p;
     return shown > 0 && shown < 0.05 ? "<0.1 %" : shown < 100 && shown > 99.95 ? ">99.9 %" : `${shown.toFixed(1)} %`;
   };
-  const signed = (x) => `${x < 0 ? "\u2212" : "+"}${Math.abs(x).toFixed(2)}`;
+  const fixed = (x) => (x < 1e6 ? x.toFixed(2) : x.toExponential(1));
+  const signed = (x) => `${x < 0 ? "\u2212" : "+"}${fixed(Math.abs(x))}`;
   const brief = (x) => String(Number(x.toPrecision(4)));
 
   function make(tag, properties = {}, ...children) {
@@ -165,7 +166,7 @@
     terms.replaceChildren(...shown.map(({ name, cell, value, sd, from }) => {
       const ends = [at(Math.min(from, from + value)), at(Math.max(from, from + value))];
       const parts = [["span", ...ends, colour(value < 0 ? b : a)], ["b", at(0), at(0), "var(--quiet)"]];
-      return line([name, cell], parts, signed(value) + (sd ? ` \u00b1 ${sd.toFixed(2)}` : ""));
+      return line([name, cell], parts, signed(value) + (sd ? ` \u00b1 ${fixed(sd)}` : ""));
     }));
   }
 

@@ -418,7 +418,9 @@ def refuse_large(size: int) -> None:
 
 
 def pack(array: Any, kind: str = "f4") -> dict[str, str]:
-    """Return an array as base64 of its floats."""
+    """Return an array as base64 of its floats, those of 64 bits where one is too small for 32."""
+    if (np.abs(array)[np.not_equal(array, 0)] < np.finfo(np.float32).tiny).any():
+        kind = "f8"
     return {kind: b64encode(np.ascontiguousarray(array, f"<{kind}").tobytes()).decode()}
 
 

@@ -145,7 +145,7 @@ function openModel(text) {
       return (c) => {
         const { root, logDet } = rootOf(feature, c, present);
         const gap = present.map((j) => x[j] - feature.location[c * size + j]);
-        const u = sumOf(solve(root, gap), (each) => each ** 2);
+        const u = Math.min(sumOf(solve(root, gap), (each) => each ** 2), 1e300); // it may overflow
         return { u, logDet, width: gap.length, count: count[c], dof: dof[c] - (size - gap.length) };
       };
     },
