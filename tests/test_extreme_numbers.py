@@ -145,3 +145,12 @@ def test_a_fitted_model_does_not_change_with_the_users_arrays() -> None:
     x[:] = 7
     assert_array_equal(model.predict_proba(x_before), before[0])
     assert_array_equal(known.predict_proba(x_before), before[1])
+
+
+def test_an_infinite_number_can_be_a_level() -> None:
+    x = np.array([[np.inf], [2.0], [np.inf], [2.0]])
+    model = NaiveBayes("categorical").fit(x, ["a", "b", "a", "b"])
+    other = NaiveBayes("categorical").fit([["inf"], ["2"], ["inf"], ["2"]], list("abab"))
+    assert_array_equal(
+        model.predict_proba([[np.inf], [2.0]]), other.predict_proba([["inf"], ["2"]])
+    )

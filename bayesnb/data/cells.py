@@ -208,12 +208,12 @@ def encode_levels(
 def integer_lookup(levels: Sequence[Levels], unknown: Array) -> Lookup | None:
     """Return a lookup table for levels that are numbers.
 
-    None if some are not, or if they are too far apart: levels in a file may exceed every float.
+    None if some are not, are infinite, or too far apart: levels in a file may exceed every float.
     """
     least = []
     tables: list[Array | range] = []
     for known in levels:
-        if not all(isinstance(level, Real) for level in known):
+        if not all(isinstance(level, Real) and -np.inf < level < np.inf for level in known):
             return None
         start = int(min(known, default=0))
         span = int(max(known, default=-1)) + 1 - start

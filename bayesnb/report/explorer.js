@@ -8,11 +8,12 @@
   place.ask = ask; // for tests, and for whoever looks behind the page
   const row = [...(model.rows[0]?.cells ?? columns.map(() => null))];
   const percent = (p) => {
+    if (isNaN(p)) return "–"; // of a row that is impossible under every class
     const shown = 100 * p;
     return shown > 0 && shown < 0.05 ? "<0.1 %" : shown < 100 && shown > 99.95 ? ">99.9 %" : `${shown.toFixed(1)} %`;
   };
   const fixed = (x) => (x < 1e6 ? x.toFixed(2) : x.toExponential(1));
-  const signed = (x) => `${x < 0 ? "\u2212" : "+"}${fixed(Math.abs(x))}`;
+  const signed = (x) => isNaN(x) ? "–" : `${x < 0 ? "\u2212" : "+"}${fixed(Math.abs(x))}`;
   const brief = (x) => String(Number(x.toPrecision(4)));
 
   function make(tag, properties = {}, ...children) {
