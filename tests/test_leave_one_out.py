@@ -211,7 +211,7 @@ def test_what_leaves_rows_out_refuses_others_and_warns_of_some(name: str) -> Non
     xa, ya, xb, yb = penguin_halves()
     # pairs of levels would show that some were never learnt
     model = NaiveBayes(dependence=None, temper=None).fit(xa, ya)
-    with pytest.raises(ValueError, match="not among those that the model has learnt"):
+    with pytest.raises(ValueError, match="not among those that the model was fitted to"):
         CRITICISMS[name](model, xb, yb)
     if name in ("kfold", "tune", "compare_smoothing"):
         with pytest.raises(ValueError, match=f"{name} needs all rows"):
@@ -238,7 +238,7 @@ def test_rows_that_were_never_learnt_are_refused(changed: str) -> None:
     if changed == "more":
         x = np.concatenate([x, x[:1]])
         y = np.concatenate([y, y[:1]])
-    with pytest.raises(ValueError, match="not among those that the model has learnt"):
+    with pytest.raises(ValueError, match="not among those that the model was fitted to"):
         model.loo(x, y, sample_weight=WEIGHT if changed == "weight" else None)
 
 

@@ -507,7 +507,7 @@ def test_an_interval_has_the_probability_that_was_asked_for() -> None:
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"X": [[1.0], [2.0], [5.0], [7.0]]}, "not among those that the model has learnt"),
+        ({"X": [[1.0], [2.0], [5.0], [7.0]]}, "not among those that the model was fitted to"),
         ({"ci_prob": 2}, "ci_prob"),
         ({"positive": "worse"}, "positive='worse' is none of the classes: bad, good"),
     ],

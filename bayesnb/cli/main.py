@@ -117,7 +117,7 @@ def common_options(command: Command) -> Command:
 @click.option("--target", metavar="COLUMN", help="The column of labels.")
 @output_option("report.html")
 @click.option("--save", type=OUTPUT, metavar="MODEL", help="File for the model.")
-@click.option("--test", type=FILE, metavar="TABLE", help="Rows to score that are not learnt.")
+@click.option("--test", type=FILE, metavar="TABLE", help="Held-out rows to score.")
 @click.option("--brief", is_flag=True, help="Only scores, what to check, and the model.")
 @prob_option
 @click.option(
@@ -144,7 +144,7 @@ def report(
     """Fit a table and write an HTML page about the model.
 
     Without TABLE it is about penguins. With MODEL, which `bayesnb fit` or --save wrote, nothing is
-    fitted: TABLE holds the rows that the model has learnt.
+    fitted: TABLE holds the rows that the model was fitted to.
     """
     is_example = not tables
     if is_example:
@@ -257,9 +257,7 @@ def fit(console: Console, tables: tuple[str, ...], target: str, save: str, **opt
     metavar="COVERAGE",
     help="Add sets that hold the label of this share of the rows.",
 )
-@click.option(
-    "--learnt", type=FILE, metavar="TABLE", help="The rows that the model has learnt, for --sets."
-)
+@click.option("--learnt", type=FILE, metavar="TABLE", help="The training rows, for --sets.")
 @click.option("--target", metavar="COLUMN", help="The column of labels, where the model lacks it.")
 @reading_options
 @common_options
@@ -329,7 +327,7 @@ def predict(
 @click.argument("model", type=FILE)
 @common_options
 def show(console: Console, model: str) -> None:
-    """Show what a saved model holds.
+    """Describe a saved model.
 
     Prints the columns with their families, priors, evidence and exponents, their links, flags of
     missing cells, and the covariance.
@@ -438,7 +436,7 @@ def export(
 @reading_options
 @common_options
 def explain(console: Console, model: str, table: str, row: int, **options: Any) -> None:
-    """Show why a row has the probabilities that it has.
+    """Explain the probabilities of a row.
 
     Prints the probability of each class, and what each column adds to its score.
     """

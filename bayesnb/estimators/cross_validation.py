@@ -1,4 +1,4 @@
-"""How well rows that are new are predicted: leave-one-out and k-fold in closed form, a baseline."""
+"""Scores of held-out rows: leave-one-out and k-fold in closed form, a baseline."""
 
 from typing import Any
 
@@ -30,7 +30,7 @@ TARGETS = ("label", "joint")
 LEFT, KEPT = "left", "kept"  # what a row that is held out does to exponents that were found with it
 FOLDS = 5  # of the baseline
 MAX_CELLS = 500_000  # rows x classes x columns of the baseline: a second or two
-NEVER = "Give rows that the model has learnt from, or an estimator that is not fitted."
+NEVER = "Give rows that the model was fitted to, or an estimator that is not fitted."
 
 
 class CrossValidation(ModelHolder):
@@ -105,7 +105,7 @@ class CrossValidation(ModelHolder):
         return results.elpd.elpd(scores, index, selection=describe_selection(self, exponents))
 
     def loo_proba(self, X: Any, y: Any, *, sample_weight: Any = None) -> "results.DataArray":
-        """Predict every row by the model that has learnt all other rows, without a refit.
+        """Predict every row by the model of all other rows, without a refit.
 
         These are the probabilities whose log scores are `loo`: what `calibration` and the verdict
         are made of.
@@ -221,14 +221,14 @@ def read_learnt_rows(
     schema.check_stats(cells, seen)
     if not model.stats.covers(seen):
         raise ValueError(
-            "these rows are not among those that the model has learnt from, so they cannot be left "
+            "these rows are not among those that the model was fitted to, so they cannot be left "
             "out of it. Give the rows, labels and sample_weight that it was fitted on, or an "
             "estimator that is not fitted."
         )
     if needed_by is not None and not are_there(model, rows).all():
         learnt = model.stats.classes.counts.sum()
         raise ValueError(
-            f"{needed_by} needs all rows that the model has learnt from; some are missing: given "
+            f"{needed_by} needs all rows that the model was fitted to; some are missing: given "
             f"are {rows.counts.sum():.12g} of {learnt:.12g}. Give all, or an estimator that is not "
             "fitted."
         )
