@@ -58,17 +58,18 @@ class NaiveBayes(
 ):
     """Naive Bayes classifier over columns of any kind, with the exact posterior of all parameters.
 
-    Declare nothing, and everything is chosen by held-out log loss: ``NaiveBayes()``.
-    Declare families, and the model is what you declared: ``NaiveBayes("gaussian")`` is plain
-    Gaussian naive Bayes.
+    If you declare nothing, everything is chosen by held-out log loss: ``NaiveBayes()``. If you
+    declare families, the model is what you declared: ``NaiveBayes("gaussian")`` is plain Gaussian
+    naive Bayes.
 
     Parameters
     ----------
     families : "auto", Family, str or dict, default="auto"
-        What the columns hold: one family for all, or a mapping from columns, or tuples of columns
-        that are modelled jointly, to families. A family may be given by its name in lower case:
-        ``"gaussian"``, ``"categorical"``, ``"multivariate"``, ``"gaussian:shared"``. Columns that a
-        mapping leaves out are read as under ``"auto"``; None or ``"drop"`` drops a column.
+        The distribution of the columns: one family for all, or a mapping from columns, or from
+        tuples of columns that are modelled jointly, to families. A family can be given by its name
+        in lower case: ``"gaussian"``, ``"categorical"``, ``"multivariate"``, ``"gaussian:shared"``.
+        Columns that a mapping leaves out are treated as under ``"auto"``; None or ``"drop"`` drops
+        a column.
 
         ``"auto"`` looks at the cells of each column. Booleans, and numbers that are only 0 and 1,
         are ``Bernoulli``; text and categories are ``Categorical``; lists of words, and sparse
@@ -79,10 +80,10 @@ class NaiveBayes(
         counts. In the same way the prior of levels is flat, or follows the shares of all rows. See
         ``BestOf`` and ``choices_``.
 
-        Units do not matter: to multiply a column of numbers by a positive number, or to add one to
-        it, changes nothing, to round-off. Two kinds of columns have a unit and a zero that do:
-        those of 0 and 1, which become two numbers like any others, and counts, which are Poisson's
-        only as whole numbers of at least 0.
+        Units do not matter: shifting a column of numbers, or multiplying it by a positive number,
+        changes nothing but round-off. There are two exceptions: a column of 0 and 1 becomes a
+        column of two other numbers, and counts are Poisson only while they are whole numbers of at
+        least 0.
     class_prior : float, Dirichlet, "uniform", "empirical" or dict, default=1.0
         The prior of the class probabilities: a concentration; a ``Dirichlet``, in the order of
         ``classes``, or of ``classes_`` where that is None; ``"uniform"``, all classes equally
@@ -92,57 +93,56 @@ class NaiveBayes(
         All labels that exist. None: those of ``y``. A declared class without rows keeps its prior
         probability.
     temper : "auto", "columns", "loo", "none", float or None, default="auto"
-        Exponents on the evidence of the columns. Columns that depend on each other make naive Bayes
-        overconfident, as what they have in common is counted twice. With exponents w the score of a
-        class is log p(c) + sum_j w_j log p(x_j | c).
+        Exponents: weights of the columns' evidence. Naive Bayes is overconfident if columns depend
+        on each other, because it counts their common evidence twice. With exponents w, the score
+        of a class is log p(c) + sum_j w_j log p(x_j | c).
 
         - None: all are 1, which is plain naive Bayes. A number: all are that number.
         - ``"loo"``: one exponent for all columns, between 0 and 1, found at ``fit``.
         - ``"columns"``: one for each column, or block of columns that are modelled jointly, 0 or
-          more, found at ``fit``; all are nearly the same where columns are many more than rows,
-          and nearly 0 where they predict no better than the shares of the classes. That of a block
-          of words may fall with the length of a text, see ``temper_length_``.
-        - ``"auto"``: ``"columns"`` where no family is declared (columns may be dropped) and
+          more, found at ``fit``. All are nearly the same if there are many more columns than rows,
+          and nearly 0 if they predict no better than the shares of the classes. The exponent of a
+          block of words can decrease with the length of a text, see ``temper_length_``.
+        - ``"auto"``: ``"columns"`` if no family is declared (columns may be dropped) and
           ``estimate`` is ``"predictive"``, else None.
     dependence : "auto", "all", "pairs", "forest", "covariance", "none" or None, default="auto"
-        What columns say together, given the class. A link between two columns multiplies their
-        distributions by how much more probable the cell of one is once that of the other is known.
-        It is kept where its log Bayes factor against independence is above 3 log(1 + number of
-        columns that vary) nats. See ``links_``. The covariance are the columns once more, as
-        one Gaussian for each class. See ``covariance_``.
+        Dependence between columns, given the class. A link between two columns multiplies their
+        distributions by the ratio p(cell | other cell) / p(cell). It is kept if its log Bayes
+        factor against independence exceeds 3 log(1 + number of columns that vary) nats. See
+        ``links_``. The covariance models the columns jointly, as one Gaussian for each class, in
+        addition to their own distributions. See ``covariance_``.
 
         - None: columns are independent given the class, which is naive Bayes.
         - ``"forest"``: the links of the maximum spanning forest, a joint distribution of the
           columns.
-        - ``"pairs"``: further links besides, the strongest first, up to 60. All links together are
-          not a joint distribution: ``sample``, ``log_density`` and ``log_evidence_`` are those of
-          the forest.
-        - ``"covariance"``: columns as one Gaussian: those of numbers, or with them indicators of
-          levels, or also the products of two indicators, which find rules that levels make
-          together. There may be 200 of these, each needs three rows, a quarter of all rows must
-          lack none, and exact leave-one-out of the labels must gain more than 2 nats. What it
-          takes, and its prior, are found by the same score, from covariances that classes have by
-          themselves to one that they share.
+        - ``"pairs"``: also further links, the strongest first, up to 60, or up to one for each 15
+          rows and 120 in all. Together, the links are not a joint distribution: ``sample``,
+          ``log_density`` and ``log_evidence_`` are those of the forest.
+        - ``"covariance"``: one Gaussian over the columns of numbers, or also over indicators of
+          levels, or also over products of two indicators, which capture rules that combine levels.
+          There can be 200 of these, each needs three rows, a quarter of all rows must be complete,
+          and the exact leave-one-out log score of the labels must gain more than 2 nats. The same
+          score chooses what the Gaussian includes and its prior, which ranges from a covariance of
+          each class to one that all classes share.
         - ``"all"``: ``"pairs"`` and ``"covariance"``.
-        - ``"auto"``: ``"all"`` where no family is declared (columns may be dropped) and
-          ``estimate`` is ``"predictive"``, else None.
+        - ``"auto"``: ``"all"`` if no family is declared (columns may be dropped) and ``estimate``
+          is ``"predictive"``, else None.
 
-        All of these need ``estimate="predictive"``. Under ``temper="columns"`` each link has an
-        exponent, and so has the covariance.
-        ``partition`` finds blocks of columns that are better modelled jointly.
+        All of these need ``estimate="predictive"``. Under ``temper="columns"``, each link and the
+        covariance have exponents. ``partition`` finds blocks of columns to model jointly.
     missing : {"omit", "auto"}, default="omit"
-        What a missing cell says. ``"omit"``: nothing, it is left out. ``"auto"``: that it is
-        missing is evidence, too, where that alone predicts the label clearly better, by more than 2
-        nats and the log of the number of columns with missing cells, of exact leave-one-out log
-        score. Beside such a column there is a flag with a ``Bernoulli``, and with an exponent of
-        its own under ``temper="columns"``. See ``missing_``.
+        Treatment of missing cells. ``"omit"``: they are left out. ``"auto"``: that a cell is missing
+        also counts as evidence, if it predicts the label: by itself it must gain more than 2 nats
+        plus the log of the number of columns with missing cells in exact leave-one-out log score.
+        Such a column gets a ``Bernoulli`` flag, which has its own exponent under
+        ``temper="columns"``. See ``missing_``.
     n_jobs : int or None, default=None
         Number of threads. None: as many as the cores that this process may use, within
         ``OMP_NUM_THREADS`` and the like.
     estimate : {"predictive", "mean", "map", "mle"}, default="predictive"
-        What predicts: the posterior predictive, with all parameters integrated out; or every
-        parameter, the class probabilities included, plugged in at its posterior mean, its mode, or
-        its maximum likelihood estimate. With smoothing l, (n + l) / (N + l K) is ``"mean"`` under
+        How to predict: by the posterior predictive, with all parameters integrated out; or with
+        every parameter, class probabilities included, plugged in at its posterior mean, its mode,
+        or its maximum likelihood estimate. With smoothing l, (n + l) / (N + l K) is ``"mean"`` under
         Dirichlet(l), and ``"map"`` under Dirichlet(1 + l).
 
     Attributes
@@ -152,9 +152,9 @@ class NaiveBayes(
     n_features_in_ : int
         Number of columns seen by ``fit``.
     feature_names_in_ : array
-        Names of the columns, where all are text.
+        Names of the columns, if all are text.
     target_name_ : str
-        Name of the labels, where `y` has one, as a pandas series may.
+        Name of the labels, if `y` has one, as a pandas series can.
     families_ : dict
         The family of each column, as declared, inferred or chosen.
     choices_ : xarray.Dataset
@@ -169,28 +169,28 @@ class NaiveBayes(
     class_posterior_ : Dirichlet
         The posterior of the class probabilities.
     stats_ : object
-        Sufficient statistics of all rows learnt; its ``classes.counts`` are the weights of the
+        Sufficient statistics of all training rows; its ``classes.counts`` are the weights of the
         classes.
     log_evidence_ : float
-        log p(X, y | prior), exact. Columns with ``Histogram`` count relative to the distribution of
-        all rows, so it is comparable with that of other such models alone; compare with other
-        families by ``loo``.
+        log p(X, y | prior), exact. That of ``Histogram`` columns is relative to the distribution of
+        all rows, so it is comparable only between models with the same such columns; compare with
+        other families by ``loo``.
     temper_ : float or pandas.Series
         The exponents in use: a number, or one for each column or block.
     temper_sd_ : float or pandas.Series
         Their Laplace standard deviations, in the same form; 0 for a number that was given.
     temper_length_ : pandas.Series or None
-        For blocks of words whose exponent falls with the length of a text, the number of words at
-        which it is half.
+        For blocks of words whose exponent decreases with the length of a text, the number of words
+        at which it is half.
     links_ : xarray.Dataset
         The links between columns: their ends, evidence and exponents.
     missing_ : xarray.Dataset or None
         The columns whose missing cells are evidence, what their flags gained, and their exponents.
     unlabelled_weight_ : float
-        What a row without a label counts, where ``fit`` was given an ``unlabelled_weight``.
+        Weight of a row without a label, if ``fit`` was given an ``unlabelled_weight``.
     covariance_ : xarray.Dataset or None
-        The columns that are modelled together once more, the prior of their covariance, what it
-        gained, and its exponent.
+        The columns that are also modelled as one Gaussian, the prior of its covariance, its gain in
+        log score, and its exponent.
 
     See Also
     --------
@@ -202,48 +202,46 @@ class NaiveBayes(
 
     Notes
     -----
-    *Exact.* Statistics of the rows are all that is kept of them, and posterior, predictive,
-    evidence, leave-one-out, intervals and explanations are computed from them in closed form or to
-    a numerical error that is bounded. Nothing is drawn in ``fit``. Where classes share parameters,
-    so that an interval has no such form, it is drawn, with a ``DrawnWarning``.
+    *Exact.* The model keeps only sufficient statistics of the rows. Posterior, predictive,
+    evidence, leave-one-out, intervals and explanations follow from them in closed form, or with a
+    bounded numerical error. ``fit`` draws nothing. If classes share parameters, so that an interval
+    has no closed form, it is drawn, with a ``DrawnWarning``.
 
-    *Missing cells* are left out, in ``fit`` and in ``predict``, which integrates them out exactly;
-    with ``missing="auto"`` it may also count that they are missing.
-    The columns of a frame are matched by name; other names, or another order, raise scikit-learn's
-    error.
+    *Missing cells* are left out by ``fit``, and integrated out exactly by ``predict``; with
+    ``missing="auto"``, that a cell is missing can also be evidence. The columns of a frame are
+    matched by name; other names, or another order, raise scikit-learn's error.
 
-    *Batches.* ``partial_fit`` in any batches equals ``fit``, new levels included, where families
-    are declared. What is chosen or learnt from data comes from the first batch: families, links,
-    blocks, the cuts of histograms, and priors such as that of ``Gaussian()``.
+    *Batches.* If families are declared, ``partial_fit`` in any batches equals ``fit``, new levels
+    included. Whatever is chosen from data comes from the first batch: families, links, blocks, the
+    cuts of histograms, and priors such as that of ``Gaussian()``.
 
-    *Exponents* are an empirical choice and not a part of the likelihood. They enter predictions,
+    *Exponents* are chosen empirically and are not part of the likelihood. They enter predictions,
     intervals, entropies, explanations, leave-one-out scores of labels, and decisions.
     ``log_evidence_``, ``log_density`` and ``sample`` are those of the model with exponent 1, the
     links of the forest, and no covariance; the parameters in ``to_datatree``, and those sampled by
     MCMC, are those of the columns alone. Exponents are found by the exact leave-one-out log score
-    of the labels under the posterior predictive, whatever ``estimate`` says. One for all features
-    has the prior log t ~ Normal(0, 0.5**2). Those of f columns have the prior Normal(t, (v t)**2),
+    of the labels under the posterior predictive, whatever the ``estimate``. A single exponent has
+    the prior log t ~ Normal(0, 0.5**2). Those of f columns have the prior Normal(t, (v t)**2),
     where t is the posterior mean of one for all under log t ~ Normal(-log(f) / 2, 0.5**2), and they
     are averaged over the width v, log v ~ Normal(0, 1), by the evidence of each (Laplace);
     ``temper_sd_`` are standard deviations of that average. Those of links have the same prior
-    around t / 4, as most of what columns say is said without them; that of the covariance is as a
-    column's. An exponent of 0 leaves its column out. That of words is w / (1 + n / n0) for a text
-    of n words, as words of one text repeat one another; n0 is a power of 2, found by the same
-    score, where this beats one exponent for all texts by a nat.
+    around t / 4, because the columns themselves carry most of the evidence; that of the covariance
+    has the prior of a column. An exponent of 0 leaves its column out. That of words is
+    w / (1 + n / n0) for a text of n words, because words of one text repeat each other; n0 is a
+    power of 2, found by the same score, if this beats one exponent for all texts by a nat.
 
-    *Many columns.* Of more than 500 columns, the 499 that alone say most about the label have
-    exponents of their own, and all others share one. Of more than 600, links are looked for between
-    the 600 that alone say most, and a warning says so.
+    *Many columns.* With more than 500 columns, the 499 that predict the label best by themselves
+    have their own exponents, and all others share one. With more than 600, links are only searched
+    for among the 600 best, and a warning says so.
 
-    Where there are more than 10,000 rows, a part that is spread evenly over every class finds the
-    exponents. Under ``"columns"``, ``partial_fit`` scores each batch before it is learnt; what is
-    known by then is the prior for the next, and n0 is that of the first batch. ``"loo"`` uses the
-    last batch. ``merge``, ``forget`` and ``decay`` keep the exponents. From files and from Dask, at
-    most 10,000 rows are kept on the way for this purpose, and each of them is left out of all that
-    was learnt.
+    *Many rows.* With more than 10,000 rows, exponents are found on a subset that is spread evenly
+    over every class. Under ``"columns"``, ``partial_fit`` scores each batch before learning it; the
+    result is the prior for the next batch, and n0 is that of the first. ``"loo"`` uses the last
+    batch. ``merge``, ``forget`` and ``decay`` keep the exponents. With files and Dask, at most
+    10,000 rows are kept for this purpose, and each of them is left out of the model that scores it.
 
-    Arrays and dataframes of Dask are learnt from in one pass over their partitions, and predicted
-    lazily: see ``bayesnb.scale``.
+    Dask arrays and dataframes are fitted in one pass over their partitions, and predicted lazily:
+    see ``bayesnb.scale``.
 
     Examples
     --------
