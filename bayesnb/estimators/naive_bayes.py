@@ -131,9 +131,10 @@ class NaiveBayes(
         All of these need ``estimate="predictive"``. Under ``temper="columns"``, each link and the
         covariance have exponents. ``partition`` finds blocks of columns to model jointly.
     missing : {"omit", "auto"}, default="omit"
-        Treatment of missing cells. ``"omit"``: they are left out. ``"auto"``: that a cell is missing
-        also counts as evidence, if it predicts the label: by itself it must gain more than 2 nats
-        plus the log of the number of columns with missing cells in exact leave-one-out log score.
+        Treatment of missing cells. ``"omit"``: they are left out. ``"auto"``: that a cell is
+        missing also counts as evidence, if it predicts the label: by itself it must gain more than
+        2 nats plus the log of the number of columns with missing cells in exact leave-one-out log
+        score.
         Such a column gets a ``Bernoulli`` flag, which has its own exponent under
         ``temper="columns"``. See ``missing_``.
     n_jobs : int or None, default=None
@@ -142,8 +143,8 @@ class NaiveBayes(
     estimate : {"predictive", "mean", "map", "mle"}, default="predictive"
         How to predict: by the posterior predictive, with all parameters integrated out; or with
         every parameter, class probabilities included, plugged in at its posterior mean, its mode,
-        or its maximum likelihood estimate. With smoothing l, (n + l) / (N + l K) is ``"mean"`` under
-        Dirichlet(l), and ``"map"`` under Dirichlet(1 + l).
+        or its maximum likelihood estimate. With smoothing l, (n + l) / (N + l K) is ``"mean"``
+        under Dirichlet(l), and ``"map"`` under Dirichlet(1 + l).
 
     Attributes
     ----------
