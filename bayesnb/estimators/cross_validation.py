@@ -34,9 +34,9 @@ NEVER = "Give rows that the model was fitted to, or an estimator that is not fit
 
 
 class CrossValidation(ModelHolder):
-    """Rows that were learnt are taken back by algebra.
+    """Cross-validation without refits: held-out rows are subtracted from the statistics.
 
-    The prior stays as it is, also where it came from the data.
+    The prior stays as it is, even if its scale came from the data.
     """
 
     def loo(
@@ -48,32 +48,32 @@ class CrossValidation(ModelHolder):
         sample_weight: Any = None,
         exponents: str = "left",
     ) -> "results.ShownScores":
-        """Score every row by the model of all other rows: leave-one-out in closed form.
+        """Return leave-one-out log scores, in closed form.
 
         Parameters
         ----------
         X : table of rows
-            The rows that were learnt, or some of them. All rows of a class are checked: it is an
-            error if their statistics are not those that were learnt. A part of a class cannot be
-            checked in full, and an `UnverifiedWarning` says so; rows that cannot have been learnt
-            are an error.
+            The training rows, or some of them. If all rows of a class are given, their statistics
+            must be those of the fit. If some are missing, they cannot be checked in full, and an
+            `UnverifiedWarning` says so; rows that cannot be training rows are an error.
         y : array-like
             Their labels.
         target : {"label", "joint"}, default "label"
-            "label": log p(y_i | x_i, all other rows), by which classifiers are compared. "joint":
-            log p(x_i, y_i | all other rows), which the evidence is made of; no temper enters it.
+            "label": log p(y_i | x_i, all other rows), for comparing classifiers. "joint":
+            log p(x_i, y_i | all other rows), as in the evidence; exponents do not enter it.
         sample_weight : array-like, optional
-            The weights of the rows, as they were learnt.
+            The weights of the rows in `fit`.
         exponents : {"left", "kept"}, default "left"
-            Whether each row leaves the exponents that were found with it, too, by one Newton step;
-            "kept" scores it under `temper_` as it is, which is too good.
+            Whether exponents that were estimated are also estimated without each row, by one Newton
+            step. "kept" scores each row under `temper_` as it is, which is too optimistic.
 
         Returns
         -------
         arviz.ELPDData
-            `elpd`, the sum, `se`, its standard error, `p`, by how much the sum is larger over rows
-            that were learnt, and `elpd_i`, row by row. There is no `pareto_k`, as nothing is
-            approximated. `az.compare` takes it, and its `to_frame` has a row for each row of `X`.
+            `elpd`, the sum; `se`, its standard error; `p`, the excess of the same sum without
+            leaving rows out; and `elpd_i`, the score of each row. `pareto_k` is None, because
+            nothing is approximated. `az.compare` accepts it, and its `to_frame` has a row for each
+            row of `X`.
 
         See Also
         --------
@@ -83,14 +83,13 @@ class CrossValidation(ModelHolder):
 
         Notes
         -----
-        Predictions are those of `estimate`, with `temper_`. Where exponents were found by the rows,
-        each row leaves them too: by one Newton step they become those of all other rows, about.
-        Families, links and cuts that the rows chose are kept, and the result says so. A prior that
-        took its scale from the data keeps it; class shares that were counted
-        (class_prior="empirical") are counted without the row. A row with a weight is left out as a
-        whole; `elpd` is then the weighted mean score, times the number of rows, those of weight
-        zero apart. A score is minus infinity where the other rows give the row probability 0, and
-        NaN, with a warning, where they leave no distribution.
+        Rows are predicted with `estimate` and `temper_`. Exponents that were estimated are
+        estimated without the row, approximately, by one Newton step. Families, links and cuts that
+        were chosen by the rows are kept, and the result says so. A prior that took its scale from
+        the data keeps it; empirical class shares (class_prior="empirical") are computed without the
+        row. A weighted row is left out as a whole; `elpd` is then the weighted mean score times the
+        number of rows with a positive weight. A score is minus infinity if the other rows give the
+        row probability 0, and NaN, with a warning, if they leave no distribution.
 
         Examples
         --------
@@ -105,19 +104,18 @@ class CrossValidation(ModelHolder):
         return results.elpd.elpd(scores, index, selection=describe_selection(self, exponents))
 
     def loo_proba(self, X: Any, y: Any, *, sample_weight: Any = None) -> "results.DataArray":
-        """Predict every row by the model of all other rows, without a refit.
+        """Return leave-one-out class probabilities, without a refit.
 
-        These are the probabilities whose log scores are `loo`: what `calibration` and the verdict
-        are made of.
+        Their log scores are those of `loo`; `calibration` and the verdict use them.
 
         Parameters
         ----------
         X : table of rows
-            The rows that were learnt, or some of them, as in `loo`.
+            The training rows, or some of them, as in `loo`.
         y : array-like
             Their labels.
         sample_weight : array-like, optional
-            The weights of the rows, as they were learnt.
+            The weights of the rows in `fit`.
 
         Returns
         -------
@@ -168,7 +166,7 @@ class CrossValidation(ModelHolder):
         target : {"label", "joint"}, default "label"
             What is scored, as in `loo`.
         sample_weight : array-like, optional
-            The weights of the rows, as they were learnt.
+            The weights of the rows in `fit`.
         rng : int or numpy.random.Generator, default 0
             For the assignment to folds.
 
