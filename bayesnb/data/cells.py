@@ -213,10 +213,14 @@ def integer_lookup(levels: Sequence[Levels], unknown: Array) -> Lookup | None:
     least = []
     tables: list[Array | range] = []
     for known in levels:
-        if not all(isinstance(level, Real) and -np.inf < level < np.inf for level in known):
+        if not all(isinstance(level, Real) for level in known):
             return None
-        start = int(min(known, default=0))
-        span = int(max(known, default=-1)) + 1 - start
+        low: Any = min(known, default=0)
+        high: Any = max(known, default=-1)
+        if low == -np.inf or high == np.inf:
+            return None
+        start = int(low)
+        span = int(high) + 1 - start
         if span > MIN_SPAN + SPAN_OF_LEVEL * len(known) or abs(start) + span > MAX_INTEGER:
             return None
         least.append(start)
