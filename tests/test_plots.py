@@ -20,6 +20,7 @@ from sklearn.datasets import load_iris
 
 import bayesnb as nb
 from bayesnb.datasets import penguins
+from bayesnb.plots.column_data import read_column
 from bayesnb.plots.shape_plot import read_shape
 
 EVIL = "$x^ <b> & _"
@@ -536,7 +537,7 @@ def test_shapes_are_what_explain_says_of_each_cell(classes: int) -> None:
     why = model.explain(x)
     contrast = np.eye(classes) - 1 / classes if classes > 2 else np.array([[-1.0, 1.0]])
     for name in ("bill_length_mm", "bill_depth_mm", "island", "sex"):
-        shape = read_shape(model, name, x, y)
+        shape = read_shape(model, read_column(model, name, x, y))
         here = x[name].notna().to_numpy()
         evidence = why["evidence"].sel(feature=name).values[here] @ contrast.T
         variance = why["sd"].sel(feature=name).values[here] ** 2 @ contrast.T**2

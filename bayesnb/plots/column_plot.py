@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.lines import Line2D
 from scipy.special import fdtri, ndtr
 
 from bayesnb.families.base import Array
@@ -16,13 +15,12 @@ from bayesnb.plots.column_data import (
     find_usual_range,
     read_column,
 )
-from bayesnb.plots.shape_plot import draw_shape, read_shape
+from bayesnb.plots.shape_plot import draw_shape, name_classes, read_shape
 from bayesnb.plots.style import (
     AXIS_LETTERS,
     COLOURS,
     INK,
     PERCENT,
-    add_legend,
     class_line,
     list_names,
     new_axes,
@@ -43,7 +41,6 @@ PEAK = ndtr(np.linspace(-3, 3, 61))  # quantiles at which a curve has points too
 MAX_ROWS_DRAWN = 600  # as points
 SHADE = 0.2
 LEAST_BEYOND = 0.001  # probability beyond the axis that is worth a line
-GROUPS = 20  # of equally many rows, whose means are joined by a line
 
 
 @styled
@@ -123,7 +120,7 @@ def plot_column(
     prob = checked_prob(ci_prob)
     is_new = ax is None
     if scale == "log-odds":
-        ax = draw_shape(read_shape(model, column, X, y), prob, ax)
+        ax = draw_shape(read_shape(model, data), prob, ax)
         ax.set_title("Log-odds that the column adds")
         if len(data.classes) == 2:
             ax.set_title(f"Log-odds of {short(data.classes[1])} that the column adds")
@@ -131,14 +128,7 @@ def plot_column(
     else:
         ax = draw_column(data, prob, ax)
         ax.set_title("Predictive distribution in each class")
-    keys = [
-        Line2D([], [], **class_line(c, 3), label=short(data.classes[k]))
-        for c, k in enumerate(data.shown)
-    ]
-    title = None
-    if len(keys) < len(data.classes):
-        title = f"the {len(keys)} most frequent of {len(data.classes)} classes"
-    add_legend(ax, outside=is_new, keys=keys, title=title)
+    name_classes(ax, data, outside=is_new)
     return ax
 
 

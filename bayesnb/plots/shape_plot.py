@@ -4,7 +4,7 @@ A curve over the range of numbers, steps over the bins of a histogram, or points
 intervals, and beneath them how the rows are distributed.
 """
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +17,7 @@ from bayesnb.families.base import Array
 from bayesnb.inference.explanation import compare_classes, explain
 from bayesnb.model.powers import of_blocks
 from bayesnb.model.product import Product
-from bayesnb.plots.column_data import ColumnData, find_usual_range, read_column
+from bayesnb.plots.column_data import ColumnData, find_usual_range
 from bayesnb.plots.style import (
     COLOURS,
     INK,
@@ -55,9 +55,8 @@ class Shape:
     names: Sequence[str]
 
 
-def read_shape(model: Any, name: Hashable, X: Any = None, y: Any = None) -> Shape:
-    """Return the shape of a column of a fitted model, and maybe rows of it."""
-    data = read_column(model, name, X, y)
+def read_shape(model: Any, data: ColumnData) -> Shape:
+    """Return the shape of a column of a fitted model."""
     fitted = model.fitted_
     b, j = data.block, data.places[0]
     block = fitted.schema.blocks[b]
@@ -142,12 +141,20 @@ def draw_shapes(shapes: Sequence[Shape], prob: float) -> Axes:
         ax.set_title(short(shape.data.name))
     data = shapes[0].data
     if len(data.classes) > 2:
-        keys = [
-            Line2D([], [], **class_line(c, 3), label=short(data.classes[k]))
-            for c, k in enumerate(data.shown)
-        ]
-        add_legend(panels[0], outside=True, keys=keys)
+        name_classes(panels[0], data, outside=True)
     return panels[0]
+
+
+def name_classes(ax: Axes, data: ColumnData, *, outside: bool) -> None:
+    """Add a legend of the classes that are shown of a column."""
+    keys = [
+        Line2D([], [], **class_line(c, 3), label=short(data.classes[k]))
+        for c, k in enumerate(data.shown)
+    ]
+    title = None
+    if len(keys) < len(data.classes):
+        title = f"the {len(keys)} most frequent of {len(data.classes)} classes"
+    add_legend(ax, outside=outside, keys=keys, title=title)
 
 
 def _draw_levels(shape: Shape, lower: Array, upper: Array, ax: Axes | None) -> Axes:

@@ -8,7 +8,8 @@ import numpy as np
 from bayesnb import plots
 from bayesnb.formatting import SPACE, count, fixed, list_names, nats, number, percent, plus_minus
 from bayesnb.model.linked import ARROW
-from bayesnb.plots.shape_plot import read_shape
+from bayesnb.plots.column_data import read_column
+from bayesnb.plots.shape_plot import Shape, read_shape
 from bayesnb.report.checks import STRONG, count_columns, find_dependence
 from bayesnb.report.facts import MAX_PAIRED, Column, Facts, attempt
 from bayesnb.report.page import (
@@ -189,20 +190,25 @@ def picture_columns(facts: Facts) -> list:
             "the covariance where there are any.",
             Figures([shapes]),
         ]
-    content += [
-        Heading("The columns that matter most"),
-        "The predictive distribution of a new row of each class. Where classes overlap, the column "
-        "cannot tell them apart. `plot_column` draws any column.",
-    ]
     pictures = [draw_distribution(key, facts) for key in keys[:MAX_PICTURED]]
     shown = [picture for picture in pictures if picture is not None]
-    return [*content, Figures(shown)] if shown else content[:-2]
+    if shown:
+        content += [
+            Heading("The columns that matter most"),
+            "The predictive distribution of a new row of each class. Where classes overlap, the "
+            "column cannot tell them apart. `plot_column` draws any column.",
+            Figures(shown),
+        ]
+    return content
 
 
 def draw_shapes(keys: list[Hashable], facts: Facts) -> Any:
     """Draw what columns add to the log-odds, side by side; None where no column has a shape."""
-    given = facts.X, facts.y
-    shapes = [attempt(read_shape, facts.model, key, *given) for key in keys[:MAX_SHAPES]]
+
+    def read(key: Hashable) -> Shape:
+        return read_shape(facts.model, read_column(facts.model, key, facts.X, facts.y))
+
+    shapes = [attempt(read, key) for key in keys[:MAX_SHAPES]]
     shown = [shape for shape in shapes if not isinstance(shape, str)]
     if not shown:
         return None

@@ -228,7 +228,9 @@ def as_floats(values: Sequence[Any]) -> Array:
 def write_columns(block: Block, belief: Any, readers: Readers) -> Iterator[dict[str, Any]]:
     """Yield the Dirichlet of each column of levels, level by level."""
     for j, key in enumerate(block.names):
-        yield write_levels(belief.only(j), [readers.number(block, j)], name_column(key))
+        a = belief.only(j).concentration.T
+        feature = write_table([readers.number(block, j)], [len(a)], a, a.sum(axis=0)[None])
+        yield feature | {"name": name_column(key)}
 
 
 def write_flags(block: Block, belief: Any, readers: Readers) -> Iterator[dict[str, Any]]:
@@ -241,11 +243,6 @@ def write_flags(block: Block, belief: Any, readers: Readers) -> Iterator[dict[st
             reader = readers.number(block, j)
         a = np.stack([belief.b[:, j], belief.a[:, j]])
         yield write_table([reader], [2], a, a.sum(axis=0)[None]) | {"name": name_column(key)}
-
-
-def write_levels(belief: Any, readers: Sequence[int], title: str) -> dict[str, Any]:
-    a = belief.concentration.T
-    return write_table(readers, [len(a)], a, a.sum(axis=0)[None]) | {"name": title}
 
 
 def write_combinations(block: Block, belief: Any, readers: Readers) -> Iterator[dict[str, Any]]:

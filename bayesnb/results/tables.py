@@ -1,5 +1,6 @@
 """Results that show themselves as tables: a title, a frame as pandas prints it, a note."""
 
+from abc import abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -184,9 +185,9 @@ class ShownTable:
 
     __slots__ = ()
 
+    @abstractmethod
     def _parts(self) -> tuple[str, pd.DataFrame, Formats, str]:
         """Return a title, the table, formats of its columns, and a note."""
-        raise NotImplementedError
 
     def __repr__(self) -> str:
         return show_text(*self._parts())
