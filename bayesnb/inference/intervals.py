@@ -199,13 +199,16 @@ def _compute(scores: Scores, known: ScoreCumulants, target: Target) -> Intervals
         kept = active(scores, target.observed, LOG_NEGLIGIBLE)
         sums = numerics.class_sums.cumulants_of_others(known.alone, known.seen, share, kept)
         others, others_seen, mean, crude = sums
-    # a mixture of two: the class has seen the row, or one of the others has
+    # a mixture of two, if observed: the class has seen the row, or one of the others has
     one = known.seen[..., shown] + NEGATION_SIGNS * others + known.common[0, ..., shown]
-    two = known.alone[..., shown] + NEGATION_SIGNS * others_seen + known.common[1, ..., shown]
     shape = one.shape[1:]
+    first = second = one.reshape(4, -1)
+    if target.observed:
+        two = known.alone[..., shown] + NEGATION_SIGNS * others_seen + known.common[1, ..., shown]
+        second = two.reshape(4, -1)
     ends, error, flat = numerics.cornish_fisher.quantiles(
-        one.reshape(4, -1),
-        two.reshape(4, -1),
+        first,
+        second,
         share[:, shown].reshape(-1),
         target.z,
         target.tolerance,
