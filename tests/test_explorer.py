@@ -177,6 +177,39 @@ def test_cells_are_set_and_rows_opened(browser: Browser, tmp_path: Path) -> None
         assert tab.complaints() == []
 
 
+@pytest.mark.browser
+def test_a_row_is_set_by_keyboard_alone(browser: Browser, tmp_path: Path) -> None:
+    x, y = birds()
+    page = explore(nb.NaiveBayes().fit(x, y), x)
+    shown = "document.querySelector('#tried .shares').innerText"
+    said = "[document.activeElement.labels?.[0]?.textContent, document.activeElement.ariaLabel]"
+    with Tab(browser, 390) as tab:
+        tab.open(page.save(tmp_path / "page.html"))
+        tab.ask("document.getElementById('explorer-row').focus()")
+        tab.press("Tab", 9)
+        tab.press("Enter", 13)  # all cells are unknown now
+        seen = [tab.ask(shown)]
+        names = []
+        for key, code in (("ArrowDown", 40), ("ArrowRight", 39)):  # a menu, then a slider
+            tab.press("Tab", 9)
+            names.append(tab.ask(said))
+            tab.press(key, code)
+            seen.append(tab.ask(shown))
+        tab.press("Tab", 9)  # the slider's field
+        tab.call("Input.insertText", text="7")
+        seen.append(tab.ask(shown))
+        tab.press("Tab", 9)  # and the button that forgets it
+        names.append(tab.ask(said))
+        tab.press("Enter", 13)
+        assert names == [
+            ["island", None],
+            [None, "bill_length_mm, slider"],
+            [None, "bill_length_mm: unknown"],
+        ]
+        assert len(set(seen)) == 4
+        assert tab.ask(shown) == seen[1]
+
+
 def model_shares(x: pd.DataFrame, y: pd.Series) -> np.ndarray:
     """Probabilities of a row without cells."""
     return nb.NaiveBayes().fit(x, y).predict_proba(x.iloc[:1].mask(x.iloc[:1].notna()))[0]
