@@ -360,7 +360,7 @@ class NaiveBayes(
             inputs.categorical = inputs.string = family.has_levels
             inputs.positive_only = family.positive_only
             tags.classifier_tags.poor_score = not family.continuous
-        else:  # sparse tables are refused unless they hold counts, so that is not promised
+        else:  # sparse tables are accepted only if they hold counts, so the tag is not set
             inputs.allow_nan = inputs.string = True
         return tags
 

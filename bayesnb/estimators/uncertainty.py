@@ -108,12 +108,12 @@ class PredictiveUncertainty(ABC):
         `temper`.
 
         With three or more classes, limits below 1e-12 are accurate only to the order of magnitude,
-        and some rows have no closed form. Their intervals come from draws, with a `DrawnWarning`,
-        and "exact" raises an error. These are: fixed rows so extreme, or with levels of so little
+        and some rows have no closed form: their intervals come from draws, with a `DrawnWarning`,
+        and "exact" raises an error. These are fixed rows so extreme, or with levels of so little
         smoothing, that the score of a class has very heavy tails; and all rows if classes share
-        parameters, under `shared=True`, where "fast" raises an error too. With any number of
-        classes this holds for rows with only Histogram cells, if the `class_prior` is known and all
-        classes may have the same distribution: their probabilities may be known exactly.
+        parameters, under `shared=True`, where "fast" raises an error too. The same holds for rows
+        with only Histogram cells, with any number of classes, if the `class_prior` is known and the
+        classes may have the same distribution: one value then has positive probability.
 
         For a sampled model, limits are quantiles of its draws, which are weighted if the rows are
         observed, and have their Monte Carlo error; a row for which few draws have any weight raises
