@@ -519,7 +519,7 @@ class GaussianNB(Preset):
             return super()._class_prior
         if self.class_prior is not None or not self.fit_prior:
             raise ValueError(
-                "priors, class_prior and fit_prior set the same prior: give only one of them."
+                "priors, class_prior and fit_prior set the same prior: give one of them."
             )
         if np.ndim(self.priors) != 1:
             raise ValueError(
