@@ -198,7 +198,7 @@ def shift(kind: str, table: pd.DataFrame, rng: np.random.Generator) -> pd.DataFr
         ("shares of levels", "plan", "nats"),
         ("a new level", "plan", "new levels in"),
         ("missing", "visits", "missing in"),
-        ("no longer missing", "income", "missing in 0 % of the rows, 10 % before"),
+        ("no longer missing", "income", "missing in 0 % of the rows, 10 % in training"),
         ("flag", "flag", "nats"),
         ("counts", "visits", "nats"),
     ],
@@ -409,7 +409,7 @@ def test_a_shift_of_prevalence_is_found_and_corrected() -> None:
     assert log_loss(labels, result.probability) < log_loss(labels, proba) - 0.05
     words = result.verdict.splitlines()[1].replace("\u00a0", " ")
     low, high = (f"{100 * table[name]:.0f} %" for name in ("lower", "upper"))
-    assert f"of the rows are churned now by the model ({low} to {high}), 21 % when" in words
+    assert f"({low} to {high}), 21 % in training" in words
     # the columns are as they were within the classes, and not all of them over both
     assert changed(check(model, new, labels)) == []
     assert "height" in changed(result)

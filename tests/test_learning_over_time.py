@@ -311,7 +311,7 @@ COUPLES: dict[str, tuple[Any, Any, str]] = {
     "a pipeline": (
         BernoulliNB().fit(FLAGS, Y),
         make_pipeline(BernoulliNB()),
-        "take the last step",
+        "use the last step",
     ),
     "priors of other classes": (
         clone(PER_CLASS).fit([[1.0], [2.0]], ["x", "y"]),

@@ -239,7 +239,7 @@ REFUSED = {
         np.column_stack([x[:, 0] > 0, x[:, 0] > 0.1, x[:, 1] > 0]).astype(str), y
     ),
     "are modelled jointly": lambda x, y: NaiveBayes({(0, 1): "multivariate"}).fit(x[:, :2], y),
-    "words are no cells": lambda x, y: MultinomialNB().fit(np.abs(np.rint(x)), y),
+    "cannot include words": lambda x, y: MultinomialNB().fit(np.abs(np.rint(x)), y),
 }
 
 

@@ -68,7 +68,7 @@ LABEL_REFUSALS = [
     (pl.Series(["a", None, None, "a"]), "2 labels are missing, first at row 1"),
     (np.ma.array([0, 0, 1, 1], mask=[0, 0, 0, 1]), "missing|mask"),
     ([0, math.inf, 1, 1], "infinity"),
-    ([0, 0.5, 1, 1], "1 of 4 labels are no whole numbers, such as 0.5"),
+    ([0, 0.5, 1, 1], "1 of 4 labels are not whole numbers, such as 0.5"),
     (np.array([0, "a", 1, 1], object), "label"),
     ([0, 0, 1], "inconsistent numbers of samples"),
     ([[0, 1]] * 4, "1d array"),
@@ -330,7 +330,7 @@ def test_an_improper_prior_predicts_where_it_can_and_has_no_evidence() -> None:
         reference.log_evidence_  # noqa: B018
     with pytest.raises(ValueError, match="column 0, class 0: the data do not determine"):
         GaussianNB(prior=prior).fit([[1.0], [1.0], [2.0], [3.0]], LABELS).predict([[1.0]])
-    with pytest.raises(ValueError, match="Use estimate='predictive', or drop the column"):
+    with pytest.raises(ValueError, match="use estimate='predictive', or drop the column"):
         GaussianNB(estimate="mle").fit([[1.0], [1.0], [2.0], [3.0]], LABELS).predict([[1.0]])
 
 

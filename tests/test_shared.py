@@ -204,7 +204,7 @@ def test_a_hierarchy_in_pymc_has_the_evidence_of_its_parameters() -> None:
             ).fit(x, y),
             "classes share shape, so it must be the same",
         ),
-        (lambda x, y: nb.tune(GaussianNB(shared=True), x, y, per="class"), "that of all classes"),
+        (lambda x, y: nb.tune(GaussianNB(shared=True), x, y, per="class"), "all classes share"),
         (
             lambda x, _: (
                 NaiveBayes(SHARED).fit(x, np.arange(60) % 3).predict_interval(x, method="exact")

@@ -126,7 +126,7 @@ def test_maximum_likelihood_has_one_row_and_no_evidence() -> None:
     assert row["elpd_loo"] == pytest.approx(
         nb.GaussianNB(estimate="mle").fit(X, Y).loo(X, Y).elpd, rel=1e-13
     )
-    assert any("none enters, as in mle" in note for note in found.notes)
+    assert any("there is none, as for mle" in note for note in found.notes)
 
 
 def test_the_calibration_error_is_the_mean_gap_of_ten_equal_bins() -> None:
@@ -197,7 +197,7 @@ def test_where_a_class_settles_no_variance_no_row_has_a_score_and_it_is_said_why
     assert found.table["elpd_loo"].isna().tolist() == [True, False]
     assert found.table["accuracy"].isna().tolist() == [True, False]
     assert found.best["smoothing"] == 1
-    assert any("no row has a score, as the rows of class 2" in note for note in found.notes)
+    assert any("no row has a score, because the rows of class 2" in note for note in found.notes)
 
 
 def test_a_sparse_table_whose_classes_have_a_row_or_two_has_every_score() -> None:

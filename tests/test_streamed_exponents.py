@@ -130,7 +130,7 @@ def test_a_shard_holds_no_row_unless_that_is_asked_for() -> None:
     ):
         with pytest.raises(
             ValueError,
-            match="temper='loo' finds exponents by rows, and these shards have kept none",
+            match="temper='loo' estimates exponents from rows, and these shards keep none",
         ):
             fit_shards(GaussianNB(temper="loo"), parts)
 

@@ -366,7 +366,7 @@ LAST = np.append(np.zeros(ROWS - 1, int), 1)
         (nb.CategoricalNB(), Y, {"criterion": "aic"}, "criterion must be one of evidence, loo"),
         (nb.CategoricalNB(), Y, {"per": "row"}, "per must be one of model, feature, class"),
         (nb.CategoricalNB(), Y, {"criterion": "loo", "per": "class"}, "depends on all columns"),
-        (nb.CategoricalNB(estimate="mle"), Y, {"criterion": "loo"}, "no prior enters it"),
+        (nb.CategoricalNB(estimate="mle"), Y, {"criterion": "loo"}, "there is no prior"),
         (nb.CategoricalNB(estimate="map"), LAST, {"criterion": "loo"}, "only row of a class"),
         (object(), Y, {}, "NaiveBayes"),
     ],

@@ -1,4 +1,4 @@
-"""Calibration of a model's probabilities, each row predicted by a model that has not seen it."""
+"""Calibration of a model's leave-one-out probabilities."""
 
 from numbers import Integral
 from typing import Any
@@ -44,8 +44,8 @@ def calibration(
     y : array-like
         Their labels.
     bins : int, default 10
-        The number of bins, with equally many rows in each. Rows of equal probability, or of equal
-        cells, stay together, so there can be fewer bins; the last are then empty (NaN, and a
+        The number of bins, with equally many rows in each. Rows with equal probabilities, or equal
+        cells, are kept in one bin, so there can be fewer bins; the last are then empty (NaN, and a
         `count` of 0).
     ci_prob : float, optional
         The probability of intervals and bands, by default ArviZ's `rcParams["stats.ci_prob"]`.
@@ -53,14 +53,15 @@ def calibration(
         The weights of the rows, as in the fit. A row of weight w counts as w rows, and is left out
         as a whole.
     rng : int, None or numpy.random.Generator, default 0
-        For the bands and the interval of `ece`. The default gives the same result every time.
+        The source of randomness for the bands and the interval of `ece`. With the default, results
+        are reproducible.
     progress : bool, optional
         Whether stderr names the current step. By default on a terminal, after two seconds.
 
     Returns
     -------
     xarray.Dataset
-        It shows itself as a table of scores and bins, and its `to_frame` has a row for each class
+        It is displayed as a table of scores and bins, and its `to_frame` has a row for each class
         and bin. By (class, bin), one class against the others: `predicted`, the mean probability;
         `observed`, the share of rows with the label, and `lower`, `upper`, its interval under
         Beta(1/2, 1/2); `band_lower`, `band_upper`, where the share would be if the predictions were
@@ -77,20 +78,20 @@ def calibration(
 
     See Also
     --------
-    plot_calibration : The result as reliability diagrams.
-    compare : Models compared by their leave-one-out scores.
+    plot_calibration : Reliability diagrams of the result.
+    compare : Compare models by their leave-one-out scores.
     NaiveBayes.loo : The leave-one-out log score of each row.
 
     Notes
     -----
-    Bands and intervals are pointwise. Noise alone makes `ece` positive; its interval reaches 0
-    where the predictions may be calibrated. A label with predicted probability 0 makes `log_loss`
+    Bands and intervals are pointwise. Noise alone makes `ece` positive; its interval includes 0 if
+    the predictions may be calibrated. A label with predicted probability 0 makes `log_loss`
     infinite; the number of such rows is in the attribute `impossible`. `calibrated` is the CORP
     reliability curve of Dimitriadis, Gneiting and Jordan (2021); it need not sum to 1 over classes.
 
-    Predictions follow `estimate` and `temper_`, as in `NaiveBayes.loo`: estimated exponents are
+    Predictions use `estimate` and `temper_`, as in `NaiveBayes.loo`: estimated exponents are
     corrected for each row that is left out; the attribute `leave_one_out` lists what was selected
-    with all rows and is kept.
+    using all rows and is kept.
 
     Examples
     --------

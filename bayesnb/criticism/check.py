@@ -1,4 +1,4 @@
-"""Has a new table changed: its columns, their levels and missing cells, the shares of the classes?
+"""Check whether a new table has changed: its columns, levels, missing cells and class shares.
 
 The model keeps its sufficient statistics, so the training rows are not needed.
 """
@@ -37,38 +37,38 @@ from bayesnb.results.tables import Formats, describe_intervals
 from bayesnb.selection.changes import compare_block, find_limit
 from bayesnb.selection.feature_evidence import check_comparable, pool
 
-PLOT = "bayesnb.plots.check_plot"  # by name, as it stands above
+PLOT = "bayesnb.plots.check_plot"  # imported by name, because it depends on this module
 MAX_UNUSUAL = 5
 MAX_CLASSES = 3  # in the verdict
 MAX_LETTERS = 30  # of a name there
-MAX_COMPARED = 100  # rows that say what is usual in a column
+MAX_COMPARED = 100  # rows whose median density is usual in a column
 SHARES = ["missing", "missing_learnt", "unseen"]
 PREVALENCE = "share", "lower", "upper", "learnt"
 ADVICE = "Leave such rows out."
 REASONS = {
     "log_bayes_factor": "{nats} nats",
     "unseen_log_bayes_factor": "new levels in {unseen} of the cells, {unseen_learnt} expected",
-    "missing_log_bayes_factor": "missing in {missing} of the rows, {missing_learnt} before",
+    "missing_log_bayes_factor": "missing in {missing} of the rows, {missing_learnt} in training",
 }
-LABEL = "{share} of the rows are {label} {now} ({lower} to {upper}), {learnt} when it was learnt"
+LABEL = "{label} {share} ({lower} to {upper}), {learnt} in training"
 CHANGED = (
-    "are distributed as they were. Changed: a factor is below {limit} nats, by chance in 5 % of "
-    "tables at most if families fit."
+    "have the same distribution as in training. Changed: a factor below {limit} nats, by chance in "
+    "at most 5 % of tables if the families fit."
 )
-EXPECTED = "Expected accuracy: {expected} ({lower} to {upper}), if the probabilities hold."
-UNUSUAL = "Most unusual rows, and the column that is least usual there: {rows}."
+EXPECTED = "Expected accuracy: {expected} ({lower} to {upper}), if the model is calibrated."
+UNUSUAL = "Most unusual rows, and the least usual column of each: {rows}."
 UNLABELLED = (
-    f"log_bayes_factor: cells of all classes together {CHANGED}",
-    "Shares of the classes: if columns are distributed as they were within each class. {prob}.",
+    f"log_bayes_factor: whether cells of all classes together {CHANGED}",
+    "Class shares assume that columns are distributed as in training within each class. {prob}.",
     EXPECTED,
 )
 LABELLED = (
-    f"log_bayes_factor: cells within the classes {CHANGED}",
-    "Shares of the classes are counted. {prob}.",
-    f"{EXPECTED} Observed: {{observed}}; log loss {{log_loss}} a row, {{expected_log_loss}} "
+    f"log_bayes_factor: whether cells within the classes {CHANGED}",
+    "Class shares are those of the labels. {prob}.",
+    f"{EXPECTED} Observed: {{observed}}; log loss {{log_loss}} per row, {{expected_log_loss}} "
     "expected.",
 )
-AGREEMENT = 0.99  # probability of the interval outside of which an accuracy is not as expected
+AGREEMENT = 0.99  # probability of the interval that an accuracy as expected falls into
 FORMATS: Formats = {
     "log_bayes_factor": nats,
     **dict.fromkeys(SHARES, percent),
@@ -82,30 +82,30 @@ class TableCheck(VerdictTable):
     Attributes
     ----------
     table : pandas.DataFrame
-        A row for each column, block of columns or block of words. `log_bayes_factor` that learnt
-        and new rows are of one distribution, in nats: below 0 they differ. `missing`, the share of
-        cells that are missing in the new rows, `missing_learnt`, in those learnt, and
-        `missing_log_bayes_factor` that these are the same. `unseen`, the share of cells with a
-        level that no learnt row has, `unseen_levels`, their number, `unseen_learnt`, the share of
-        learnt cells whose level no other has, and `unseen_log_bayes_factor`. NaN where there is no
-        such number. `changed`, whether a factor is below `limit`.
+        A row for each column, block of columns or block of words. `log_bayes_factor`, in nats, for
+        training and new rows having the same distribution: below 0 they differ. `missing`, the
+        share of missing cells in the new rows, `missing_learnt`, in the training rows, and
+        `missing_log_bayes_factor` for these being the same. `unseen`, the share of cells with a
+        level that no training row has, `unseen_levels`, the number of such levels, `unseen_learnt`,
+        the share of training cells whose level occurs once, and `unseen_log_bayes_factor`. NaN if a
+        number is not defined. `changed`, whether a factor is below `limit`.
     prevalence : pandas.DataFrame
         A row for each class: its `share` of the new rows with its interval, `lower` and `upper`,
-        and its share of the rows learnt, `learnt`.
+        and its share of the training rows, `learnt`.
     accuracy : dict
-        `expected` of the new rows by their probabilities, with `lower` and `upper`. With labels
-        `observed`, `agrees`, `log_loss` and `expected_log_loss`.
+        `expected`, from the probabilities of the new rows, with `lower` and `upper`. With labels
+        also `observed`, `agrees`, `log_loss` and `expected_log_loss`.
     rows : pandas.DataFrame
-        The rows with the lowest `log_density`, how far that is `below_median` of all new rows, and
-        the `feature` that is farthest below its own median there.
+        The rows with the lowest `log_density`; `below_median`, the median of all new rows less
+        this; and the `feature` that is farthest below its own median.
     probability : numpy.ndarray of shape (rows, classes)
-        Of the classes, if the shares in `prevalence` are those of the new rows.
+        Class probabilities, if the shares in `prevalence` are those of the new rows.
     limit : float
         The log Bayes factor below which a column has changed.
     verdict : str
         Two lines: the columns that changed, and the shares of the classes.
     notes : tuple of sentences
-        What each number assumes.
+        The assumptions behind the numbers.
 
     See Also
     --------
@@ -126,12 +126,12 @@ class TableCheck(VerdictTable):
     limit: float
 
     def plot(self, most: int = 30) -> Array:
-        """Draw the columns by their log Bayes factors, and the shares of the classes.
+        """Plot the log Bayes factors of the columns, and the shares of the classes.
 
         Parameters
         ----------
         most : int, default 30
-            How many columns are shown, those that changed most.
+            The largest number of columns to show: those that changed most.
 
         Returns
         -------
@@ -169,9 +169,9 @@ def check(
     model : estimator
         A fitted model. Its training rows are not needed.
     X_new : table of rows
-        New rows, with the columns that were fitted.
+        New rows, with the columns seen in `fit`.
     y_new : array-like, optional
-        Their labels. With them columns are compared within the classes, and the shares of the
+        Their labels. With labels, columns are compared within the classes, and the shares of the
         classes are counted.
     ci_prob : float, optional
         The probability of the intervals, by default ArviZ's `rcParams["stats.ci_prob"]`.
@@ -185,44 +185,45 @@ def check(
     Raises
     ------
     ValueError
-        For a label that did not occur in training, and where no Bayes factor is defined: the prior
-        of a column is improper, or weights or counts are not whole numbers.
+        For a label that did not occur in training, and if no Bayes factor is defined: the prior of
+        a column is improper, or weights or counts are not whole numbers.
 
     See Also
     --------
-    plot_check : The result as a picture.
+    plot_check : A plot of the result.
     NaiveBayes.log_density : How usual each row is.
-    calibration : Whether probabilities can be trusted, by the rows learnt.
+    calibration : Whether probabilities can be trusted, from the training rows.
 
     Notes
     -----
-    *Columns.* The log Bayes factor is log evidence(learnt + new) - log evidence(learnt) - log
-    evidence(new), under the model's prior and of the column's family: whether both tables have the
-    same parameters. It is summed over the classes if there are labels. Without, it is that of all
-    classes together, under the mean of their priors: then a column also changes where only the
-    shares of the classes do. Levels that are new are part of it; of levels the factor is the one
-    nearer to no change of two, under the prior and under a concentration that is learnt, as in
-    `relevance`. Evidence of a histogram is relative to both tables together, on the levels of those
-    learnt. Columns are compared alone: links, the covariance and flags of missing cells are not.
+    *Columns.* The log Bayes factor is log evidence(old + new) - log evidence(old) - log
+    evidence(new), under the column's family and the model's prior: whether training and new rows
+    have the same parameters. With labels, it is summed over the classes. Without, it is that of all
+    classes together, under the mean of their priors: a column then also changes if only the shares
+    of the classes do. New levels enter it; for levels there are two factors, one under the prior
+    and one under an estimated concentration, as in `relevance`, and the one that is more favourable
+    to no change is used. The evidence of a histogram is relative to both tables together, on the
+    cuts of the training rows. Columns are compared one by one: links, the covariance and flags of
+    missing cells are not compared.
 
-    A column has changed where a factor is below -log(d / 0.05), d the number of factors. If nothing
-    has changed and the families have the right shape, that happens in at most 5 % of tables. With
-    many rows small differences that are real are found too: a factor is evidence for a difference,
-    not its size. A family of the wrong shape finds too many, as a Gaussian does for amounts of
-    money.
+    A column has changed if a factor is below -log(d / 0.05), with d the number of factors. If
+    nothing has changed and the families are correct, this happens in at most 5 % of tables. With
+    many rows, small real differences are found too: a factor is evidence for a difference, not its
+    size. A misspecified family, such as a Gaussian for amounts of money, finds too many changes.
 
-    *Missing cells* have a factor of their own, under a Beta(0.5, 0.5) prior. Those of levels that
-    were not declared count as missing, in both tables. So have *levels that no learnt row has*:
-    their share is compared with the share of learnt cells whose level no other cell has, as that
-    would be new without the cell. A block of words has no such factors.
+    *Missing cells* have a separate factor, under a Beta(0.5, 0.5) prior. Levels that were not
+    declared count as missing, in both tables. *Levels that no training row has* also have one:
+    their share is compared with the share of training cells whose level occurs once, because that
+    level would be new without the cell. A block of words has no such factors.
 
-    *Shares of the classes* are those under which the new rows are most probable (Saerens et al.
-    2002), if the distribution of the columns within each class has not changed, and the model knows
-    it: look at `calibration`. Intervals count the new rows as a sample, and the model as known.
+    *Shares of the classes* are their maximum likelihood estimates from the new rows (Saerens et al.
+    2002). They assume that the distribution of the columns within each class has not changed, and
+    that the model describes it: see `calibration`. Intervals treat the new rows as a sample, and
+    the model as known.
 
     *Accuracy* is expected to be the mean of the largest probability; its interval is that of as
-    many independent rows, and promises what the probabilities promise. With labels, it agrees if it
-    is within that of 99 %.
+    many independent rows, and assumes calibrated probabilities. With labels, `agrees` is whether
+    the observed accuracy is within the 99 % interval.
 
     Examples
     --------
@@ -269,7 +270,7 @@ def check(
 def _compare_columns(
     model: NaiveBayes, learnt: Shard, rows: Table, codes: Array | None
 ) -> tuple[Any, float]:
-    """Return the table of features, and the limit below which a factor is a change."""
+    """Return the table of features, and the limit below which a factor means a change."""
     every = np.zeros(rows.rows, int) if codes is None else codes
     shard, _ = Shard.of(learnt.schema.of_part(rows), learnt.classes, rows, every, None)
     both = learnt + shard
@@ -307,7 +308,7 @@ def _compare_columns(
 def _find_prevalence(
     model: NaiveBayes, proba: Array, codes: Array | None, prob: float
 ) -> tuple[Any, Array]:
-    """Return the shares of the classes, and the probabilities of rows under them."""
+    """Return the shares of the classes, and the probabilities of rows under these shares."""
     learnt = np.exp(normalise_log(model.model_.read(model.estimate).log_class[None])[0])
     if codes is None:
         found = estimate_prevalence(proba, learnt, prob)
@@ -322,7 +323,7 @@ def _find_prevalence(
 
 
 def _expect_accuracy(proba: Array, codes: Array | None, prob: float) -> dict[str, float]:
-    """Return the expected accuracy with its interval and, by labels, the one observed."""
+    """Return the expected accuracy with its interval and, given labels, the observed one."""
     best = proba.max(axis=1)
     expected = best.mean()
     sd = np.sqrt((best * (1 - best)).sum()) / len(best)
@@ -347,7 +348,7 @@ def _expect_accuracy(proba: Array, codes: Array | None, prob: float) -> dict[str
 
 
 def _find_unusual(model: NaiveBayes, schema: Schema, rows: Table, density: Array) -> Any:
-    """Return the rows of the lowest density, and the feature that is least usual in each."""
+    """Return the rows with the lowest density, and the least usual feature of each."""
     names = [name_feature(block, key) for block in schema.blocks for key in block.keys]
     order = np.argsort(density, kind="stable")[:MAX_UNUSUAL]
     others = np.linspace(0, rows.rows - 1, MAX_COMPARED).astype(int)
@@ -366,7 +367,7 @@ def _find_unusual(model: NaiveBayes, schema: Schema, rows: Table, density: Array
 
 
 def _score_features(model: NaiveBayes, cells: Sequence[Cells]) -> Array:
-    """Return the log density of features, whatever the class, `(r, f)`; NaN of missing cells."""
+    """Return the log density of features over all classes, `(r, f)`; NaN for missing cells."""
     posterior = model.model_.posterior.of_first_blocks(len(cells))
     scores = feature_scores(posterior.blocks, cells)
     start = 0
@@ -384,7 +385,7 @@ def _score_features(model: NaiveBayes, cells: Sequence[Cells]) -> Array:
 
 
 def judge_columns(table: Any, limit: float) -> str:
-    """Return which columns changed, and what tells that."""
+    """Return which columns changed, and the evidence for it."""
     columns = count(len(table), "column")
     changed = table[table["changed"]].sort_values("log_bayes_factor", kind="stable")
     if changed.empty:
@@ -394,7 +395,7 @@ def judge_columns(table: Any, limit: float) -> str:
 
 
 def describe_change(row: dict[str, Any], limit: float) -> str:
-    """Return the name of a column, and what says that it changed."""
+    """Return the name of a column, and the evidence that it changed."""
     texts = {name: percent(row[name], 0) for name in (*SHARES, "unseen_learnt")}
     texts["nats"] = nats(row["log_bayes_factor"])
     reasons = [text.format(**texts) for name, text in REASONS.items() if row[name] < limit]
@@ -402,18 +403,18 @@ def describe_change(row: dict[str, Any], limit: float) -> str:
 
 
 def judge_labels(table: Any, accuracy: dict[str, float]) -> str:
-    """Return the shares of the classes that moved most, and an accuracy that is not as expected."""
+    """Return the class shares that changed most, and the accuracy if it is not as expected."""
     moved = (table["learnt"] - table["share"]).abs().sort_values(ascending=False, kind="stable")
     places = moved.index[:MAX_CLASSES]
-    if len(table) == 2:  # one says what the other is
+    if len(table) == 2:  # the shares of two classes add up to 1
         places = [table["learnt"].argmin()]
-    now = "now" if "observed" in accuracy else "now by the model"
+    head = "Class shares" if "observed" in accuracy else "Estimated class shares"
     parts = []
     for row in table.loc[places].to_dict("records"):
         label = shorten(row.pop("class"), MAX_LETTERS)
         texts = {name: percent(share, 0) for name, share in row.items()}
-        parts.append(LABEL.format(label=label, now=now, **texts))
-    verdict = f"Labels: {'; '.join(parts)}."
+        parts.append(LABEL.format(label=label, **texts))
+    verdict = f"{head}: {'; '.join(parts)}."
     if accuracy.get("agrees", True):
         return verdict
     observed, expected = percent(accuracy["observed"]), percent(accuracy["expected"])
@@ -421,7 +422,7 @@ def judge_labels(table: Any, accuracy: dict[str, float]) -> str:
 
 
 def explain(limit: float, prob: float, accuracy: dict[str, float], rows: Any) -> tuple[str, ...]:
-    """Return what each number assumes."""
+    """Return the assumptions behind the numbers."""
     names = []
     for row, feature in rows[["row", "feature"]].itertuples(index=False):
         names.append(f"{quote(row)} ({shorten(feature, MAX_LETTERS)})")

@@ -1,4 +1,4 @@
-"""Comparison by leave-one-out: of any models, or of smoothings of one model."""
+"""Compare models, or smoothings of one model, by leave-one-out."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -22,24 +22,24 @@ from bayesnb.selection.leave_one_out import Pointwise
 from bayesnb.selection.smoothing import ESTIMATES, Outcome, Setting, differences_from_best
 from bayesnb.stages import PATIENCE
 
-PLOTS = "bayesnb.plots.performance_plots"  # by name, as it stands above
+PLOTS = "bayesnb.plots.performance_plots"  # imported by name, because it depends on this module
 FIXED = (
     "The class prior, the exponents (temper_) and links between columns are those of the "
-    "estimator, whatever the smoothing."
+    "estimator, for every smoothing."
 )
 POWER_LIKELIHOOD = (
     "Some weights are not whole numbers: the log evidence is that of the power likelihood, the "
-    "product of each row's likelihood to the power of its weight. It compares smoothings, but is "
-    "not a probability of the data."
+    "product of each row's likelihood to the power of its weight. It can be used to compare "
+    "smoothings, but is not a probability of the data."
 )
 NO_EVIDENCE = (
-    "There is no log evidence where the prior is improper, or where none enters, as in mle."
+    "The log evidence is undefined if the prior is improper, or if there is none, as for mle."
 )
 IMPOSSIBLE = (
-    "have a log score of -inf or none once left out, as no other row of their class has one of "
+    "have a leave-one-out log score of -inf or NaN, because no other row of their class has one of "
     "their cells, or too few rows are left"
 )
-BEYOND = "one beyond it may be better."
+BEYOND = "a value outside this range may be better."
 
 
 def compare(
@@ -60,7 +60,7 @@ def compare(
         If one is not fitted, it is fitted to these rows first; if it is, it must have been fitted
         to them. A model of `bayesnb.mcmc` must be fitted.
     X : table of rows
-        The rows that were learnt.
+        The training rows.
     y : array-like
         Their labels.
     target : {"label", "joint"}, default "label"
@@ -69,16 +69,16 @@ def compare(
     method : str, optional
         How the models are weighted, as in `arviz.compare`; stacking by default.
     reference : str, optional
-        The model with which all are compared, as in `arviz.compare`; the best by default.
+        The model that the others are compared with, as in `arviz.compare`; the best by default.
     sample_weight : array-like, optional
-        The weights of the rows, as they were learnt.
+        The weights of the rows, as in `fit`.
 
     Returns
     -------
     pandas.DataFrame
         The table of `arviz.compare`, not rounded, for `arviz.plot_compare`: by model `rank`,
         `elpd`, the difference to the best one, its standard error `dse`, and the weight of the
-        model in a mixture of all. It shows itself with rounded numbers; `to_frame` gives a plain
+        model in a mixture of all. It is displayed with rounded numbers; `to_frame` returns a plain
         copy.
 
     See Also
@@ -117,13 +117,13 @@ def _check_arguments(models: Any, method: Any) -> None:
             f"models must be a mapping from names to at least two estimators, got {models!r}."
         )
     for name, model in models.items():
-        if isinstance(name, tuple):  # ArviZ's table would take it apart
+        if isinstance(name, tuple):  # ArviZ's table would make a MultiIndex of it
             raise ValueError(f"models: a name must be text or a number, got {name!r}.")
         if not _is_sampled(model):
             check_estimator(model, f"model {name!r}: ")
         elif not hasattr(model, "classes_"):
             raise ValueError(
-                f"model {name!r} is not fitted yet, and sampling is slow: call fit first."
+                f"model {name!r} is not fitted yet, and is not sampled here: call fit first."
             )
     if not (method is None or isinstance(method, str)):
         raise ValueError(
@@ -132,7 +132,7 @@ def _check_arguments(models: Any, method: Any) -> None:
 
 
 def _is_sampled(model: Any) -> bool:
-    """Return whether a model is one of `mcmc`, which has no closed form of leave-one-out."""
+    """Return whether a model is one of `mcmc`, which has no leave-one-out in closed form."""
     return isinstance(model, PredictionMixin) and not isinstance(model, NaiveBayes)
 
 
@@ -140,11 +140,11 @@ def _check_finite(name: str, score: Array, fitted: FittedRows) -> None:
     invalid = ~np.isfinite(score)
     if invalid.any():
         row = int(invalid.argmax())
-        why = "no distribution of its class" if np.isnan(score[row]) else "probability 0 to it"
+        why = "its class has no distribution" if np.isnan(score[row]) else "it has probability 0"
         raise ValueError(
-            f"model {name!r}: {invalid.sum()} rows have no finite score; without row "
-            f"{fitted.row_name(row)}, the other rows leave {why}. Such a model cannot be compared. "
-            "Use a larger smoothing, or a proper prior."
+            f"model {name!r}: {invalid.sum()} rows have no finite score; given all rows but row "
+            f"{fitted.row_name(row)}, {why}. Such a model cannot be compared. Use more smoothing, "
+            "or a proper prior."
         )
 
 
@@ -160,14 +160,14 @@ class SmoothingComparison(VerdictTable):
     table : pandas.DataFrame
         A row for each smoothing and estimate. `concentration`, of a symmetric Dirichlet prior.
         `log_evidence`, log p(X, y | prior). `elpd_loo` and `se`, the sum over rows of log p(y | x,
-        all other rows). `elpd_diff` and `diff_se`, the same less that of the best setting.
-        `accuracy`, `brier` and `ece` of those predictions.
+        all other rows) and its standard error. `elpd_diff` and `diff_se`, the difference to the
+        best setting. `accuracy`, `brier` and `ece` of these leave-one-out predictions.
     best : dict, or None
-        The row of the largest `elpd_loo`; None if no setting has one.
+        The row with the largest `elpd_loo`; None if no setting has one.
     verdict : str
         The comparison in words.
     notes : tuple of sentences
-        What to know about the numbers.
+        Notes on the numbers.
 
     See Also
     --------
@@ -185,7 +185,7 @@ class SmoothingComparison(VerdictTable):
     best: dict[str, Any] | None
 
     def plot(self, axes: Any = None) -> Array:
-        """Draw the log scores, the evidence and the calibration against the smoothing.
+        """Plot the log scores, the evidence and the calibration against the smoothing.
 
         Parameters
         ----------
@@ -199,7 +199,7 @@ class SmoothingComparison(VerdictTable):
 
         See Also
         --------
-        compare_smoothing : The numbers that are drawn.
+        compare_smoothing : The plotted numbers.
 
         Examples
         --------
@@ -227,23 +227,23 @@ def compare_smoothing(
     Parameters
     ----------
     model : estimator
-        One that is fitted on these rows, or not at all.
+        An estimator that is fitted to these rows, or not fitted.
     X : table of rows
-        The rows to learn from.
+        The training rows.
     y : array-like
         Their labels.
     smoothing : sequence of float
         Numbers, 0 or more. With smoothing l, counts n of K levels and their total N, (n + l) / (N +
         l K) is the probability of a level under "map", whose prior is Dirichlet(1 + l), and under
-        "mean", whose prior is Dirichlet(l). It is so for `Categorical`, `Bernoulli` and
+        "mean", whose prior is Dirichlet(l). This holds for `Categorical`, `Bernoulli` and
         `Multinomial` columns; a prior declared with an array keeps its proportions, and l is its
         mean. The prior of `Poisson` columns is worth l events, at the pooled rate. That of
         `Gaussian` columns has l times its `count`, `shape` and `scale`. 1 is the default prior of
         every family.
     estimates : sequence of {"map", "mean", "predictive", "mle"}, optional
-        The estimates that predict, as in the parameter `estimate`. By default "map", "mean" and
-        "predictive", and "predictive" alone for a model with links between columns, as their tables
-        have no other estimate. No prior enters "mle", so it has one row, of smoothing 0.
+        The estimates used for predictions, as in the parameter `estimate`. By default "map", "mean"
+        and "predictive"; only "predictive" for a model with links between columns, because their
+        tables have no other estimate. "mle" has no prior, so it has one row, with smoothing 0.
     sample_weight : array-like, optional
         Weights of the rows. Scores are scaled to the number of rows: a row of any weight is left
         out as a whole.
@@ -258,20 +258,20 @@ def compare_smoothing(
 
     See Also
     --------
-    tune : The best priors, found by a search.
-    compare : Any models, compared by leave-one-out.
+    tune : A search for the best priors.
+    compare : Compare any models by leave-one-out.
 
     Notes
     -----
     The sufficient statistics are computed once: a setting changes only the prior, and a pass over
     the rows subtracts each in turn. The class prior, `temper_`, links between columns and
-    everything else are those of the estimator. Priors whose scale is estimated from the data keep
-    that of all rows, also for the row that is left out.
+    everything else are those of the estimator. A prior whose scale is estimated from the data keeps
+    the scale of all rows when a row is left out.
 
-    Log evidence is that of all cells and labels, whereas the score is about labels only; they need
-    not agree. An improper prior, such as most at 0, has no evidence: NaN. If a level occurs in a
-    single row of its class, that row has probability 0 without smoothing, and the sum of log scores
-    is minus infinity.
+    The log evidence is that of all cells and labels, whereas the score is about labels only; they
+    need not agree. An improper prior, as most are with smoothing 0, has no evidence: NaN. If a
+    level occurs in a single row of its class, that row has probability 0 without smoothing, and the
+    sum of log scores is minus infinity.
 
     Examples
     --------
@@ -346,7 +346,7 @@ def _tabulate(outcomes: Sequence[Outcome], differences: dict[str, Array]) -> Any
 
 
 def judge_settings(best: dict[str, Any] | None, worse: int, others: int) -> str:
-    """Return the verdict on settings of the smoothing, `worse` of whose `others` are clearly so."""
+    """Return the verdict on the best of several settings; `worse` of the `others` clearly are."""
     if best is None:
         return "No setting has a leave-one-out score for every row."
     size = "" if best["estimate"] == "mle" else f", smoothing {best['smoothing']:g}"
@@ -361,7 +361,7 @@ def judge_settings(best: dict[str, Any] | None, worse: int, others: int) -> str:
 
 
 def explain_settings(fitted: FittedRows, outcomes: Sequence[Outcome], best: Any) -> tuple[str, ...]:
-    """Return what the smoothing is, what stays fixed, and why numbers are not defined."""
+    """Return the meaning of the smoothing, what is fixed, and why numbers are not defined."""
     families = [block.family for block in fitted.schema.blocks]
     notes = [kind.note for kind in ordered_hyperparameters(families) if kind.note]
     notes.append(FIXED)
@@ -391,8 +391,8 @@ def _explain_scores(fitted: FittedRows, outcome: Outcome) -> str:
     if outcome.improper is not None:
         b, column, code = outcome.improper
         key = fitted.schema.blocks[b].keys[column]
-        where = f"class {quote(labels[code])} leave no distribution of column {quote(key)}"
-        return f"no row has a score, as the rows of {where}"
+        where = f"class {quote(labels[code])} determine no distribution of column {quote(key)}"
+        return f"no row has a score, because the rows of {where}"
     rows = np.flatnonzero(~np.isfinite(outcome.log_scores))
     label = quote(labels[fitted.rows.codes[rows[0]]])
     first = f"first row {fitted.row_name(rows[0])} of class {label}"

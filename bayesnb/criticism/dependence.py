@@ -1,7 +1,7 @@
-"""Dependence between columns given the class, where naive Bayes is misspecified.
+"""Dependence between columns given the class, which naive Bayes ignores.
 
-`dependence` has the evidence for each pair of columns; `partition` searches for blocks of columns
-that are better modelled jointly, between naive Bayes and one table of all.
+`dependence` computes the evidence for each pair of columns; `partition` searches for blocks of
+columns that are better modelled jointly, between naive Bayes and one joint table.
 """
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
@@ -48,12 +48,12 @@ MAX_NUMBERS = 25_000_000  # of a result: classes x pairs of columns
 MAX_BLOCKS = 6  # listed in a sentence
 MAX_PAIRS = 3
 MISSING_CELLS = (
-    "a step compares its hypotheses on the rows that have all cells of its blocks, so "
-    "`log_evidence` adds up gains of different rows, and is not that of the estimator."
+    "a step compares its hypotheses on the rows with no missing cell in its blocks, so "
+    "`log_evidence` adds up gains on different rows, and is not that of the estimator."
 )
 MANY_LEVELS = (
-    "They have so many levels that noise gains as much with one concentration for all; with the "
-    "best concentration for each, there is hardly any evidence of a dependence."
+    "With so many levels, noise gains as much if one concentration is used for all; with the best "
+    "concentration for each, there is hardly any evidence of dependence."
 )
 
 
@@ -76,15 +76,15 @@ def dependence(
     Parameters
     ----------
     model : estimator
-        One that is not fitted is fitted to these rows first.
+        If it is not fitted, it is fitted to these rows first.
     X : table of rows
-        The rows that were learnt, or a part of them.
+        The training rows, or some of them.
     y : array-like
         Their labels.
     columns : sequence of labels, optional
         The columns to compare, by default all.
     sample_weight : array-like of whole numbers, optional
-        The weights of the rows, as they were learnt.
+        The weights of the rows, as in `fit`.
     progress : bool, optional
         Whether a progress bar on stderr counts the pairs. By default on a terminal, after two
         seconds.
@@ -92,7 +92,7 @@ def dependence(
     Returns
     -------
     xarray.Dataset
-        It shows itself as a table, the strongest pair first, and its `to_frame` has a row for each
+        It is displayed as a table, the strongest pair first, and its `to_frame` has a row for each
         pair. By (feature, feature_2), symmetric: `log_bayes_factor`, in nats, summed over classes;
         by (class, feature, feature_2): `log_bayes_factor_by_class`. NaN on the diagonal, and for
         pairs that cannot be compared.
@@ -101,36 +101,36 @@ def dependence(
     --------
     plot_dependence : The factors as a map.
     partition : Blocks of columns that are better modelled jointly.
-    NaiveBayes.links_ : The links that a model has found between columns.
+    NaiveBayes.links_ : The links between columns in a model.
 
     Notes
     -----
-    Two columns of levels, flags among them: one Dirichlet over their table against one over each
-    column. A cell of the table has concentration A p q, where p and q are the shares that the
-    levels have in the priors of their columns and A is the total concentration of either prior, so
-    a single row says nothing; if the totals differ, both hypotheses take their geometric mean. A
-    number, or a count, and levels: a parameter for each level against one for the class. Two
-    Gaussian columns: a bivariate normal, with Normal-inverse-Wishart prior, against two normals.
-    Two counts, or a count and a Gaussian column, have no conjugate joint distribution: NaN. The
-    words of a block share one Dirichlet, and are left out.
+    Two columns of levels, including flags: one Dirichlet over their joint table against one over
+    each column. A cell of the table has concentration A p q, where p and q are the prior
+    proportions of the two levels and A is the total concentration of either prior, so a single row
+    gives a factor of 0; if the totals differ, both hypotheses use their geometric mean. A number,
+    or a count, and levels: a parameter for each level against one for the class. Two Gaussian
+    columns: a bivariate normal, with Normal-inverse-Wishart prior, against two normals. Two counts,
+    or a count and a Gaussian column, have no conjugate joint distribution: NaN. The words of a
+    block share one Dirichlet, and are not compared.
 
     With a fixed concentration, noise in columns of many levels would count as evidence: a
     Dirichlet(1) fits many rare levels poorly, and their joint table less poorly than their margins.
-    So a factor above 0 that a column of levels has with another, or with counts, is compared with a
-    second one, for which the strength of the priors is learnt: that under which each hypothesis
-    makes the data most probable, one for all classes. The smaller of the two is shown, and 0 if the
-    second favours independence. A factor below 0 is that of the model's priors. Two columns that
-    both have a level for each row cannot be shown to depend on each other.
+    So a factor above 0 between a column of levels and another one, or counts, is compared with a
+    second one, with estimated prior strengths: for each hypothesis, the strength that maximises the
+    evidence, one for all classes. The smaller of the two is shown, and 0 if the second favours
+    independence. A factor below 0 is that of the model's priors. If two columns both have a
+    different level in every row, the data cannot show that they depend on each other.
 
     Both hypotheses assume the columns' families. If a family is misspecified, as for heavy-tailed
     numbers or overdispersed counts, separate parameters for each level also improve its fit, and
     noise may have a large factor.
 
-    Links between columns, as `NaiveBayes()` has, change no factor. A pair uses the rows that have
-    both cells, under both hypotheses. Priors are the model's; a column that is modelled jointly
-    with others has the margin of their prior, and a variance that classes share is taken for each
-    class's own. Evidence for two columns of one block does not speak against the model, which takes
-    them to be dependent already.
+    Links between columns, as in `NaiveBayes()`, do not affect the factors. Under both hypotheses, a
+    pair uses the rows in which neither cell is missing. Priors are the model's; for a column of a
+    joint block, the prior is the margin of the block's prior, and a variance that classes share is
+    treated as separate for each class. Evidence for two columns of one block is not evidence
+    against the model, which already models them jointly.
 
     Examples
     --------
@@ -162,30 +162,28 @@ def dependence(
 
 
 def _choose_columns(schema: Schema, columns: Any) -> list[Hashable]:
-    """Return the columns that are paired, in the table's order: all but words, or those named."""
+    """Return the columns to compare, in the table's order: those named, or all but words."""
     names = [name for name, family in schema.families.items() if not family.words]
     if columns is not None:
         if isinstance(columns, str) or not np.iterable(columns):
             raise ValueError(f"columns must be None or a list of names, got {columns!r}.")
         columns = list(columns)
         for name in columns:
-            if name not in names:  # lists, as a name may not be hashable
+            if name not in names:  # a list, because a name may not be hashable
                 why = "is not a column of this model"
                 if name in list(schema.families):
-                    why = "is in a block of words, which are not paired"
+                    why = "is in a block of words, which are not compared"
                 raise ValueError(f"columns: {name!r} {why}. Name some of {names[:20]}.")
         names = [name for name in names if name in columns]
     if len(names) < 2:
-        raise ValueError(
-            f"a pair needs two columns, and there are {len(names)} (blocks of words have none)."
-        )
+        raise ValueError(f"a pair needs two columns, got {len(names)} (words are not compared).")
     return names
 
 
 def _split_into_parts(
     fitted: FittedRows, names: list[Hashable]
 ) -> Iterator[LevelColumns | NumberColumns]:
-    """Yield the named columns block by block, with their places among all that are named."""
+    """Yield the named columns block by block, with their places in `names`."""
     places = {name: place for place, name in enumerate(names)}
     for b, block in enumerate(fitted.schema.blocks):
         columns = [f for f, name in enumerate(block.names) if name in places]
@@ -202,23 +200,23 @@ def _split_into_parts(
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Partition(VerdictTable):
-    """Columns in blocks that are modelled jointly, the steps of the search, and the estimator.
+    """Blocks of columns that are modelled jointly, the steps of the search, and the estimator.
 
     Attributes
     ----------
     blocks : tuple of tuples of column names
         In the table's order; columns of different blocks are independent given the class. A block
-        of words is one.
+        of words stays one block.
     table : pandas.DataFrame
-        A row for the start, and one for each step: `step`; `joined`, what was done;
-        `log_bayes_factor`, what it gained under the priors that are compared, in nats;
-        `log_evidence`, log p(X, y | prior) after it.
+        A row for the start, and one for each step: `step`; `joined`, the columns joined or moved;
+        `log_bayes_factor`, the gain under the common prior of the search, in nats; `log_evidence`,
+        log p(X, y | prior) after the step.
     estimator : a `NaiveBayes` that is not fitted
-        It declares the blocks and the priors that were compared.
+        It declares the blocks and the priors of the search.
     verdict : str
-        What was joined and what it gained, in a sentence.
+        The blocks and the gain, in a sentence.
     notes : tuple of sentences
-        What to know about the numbers.
+        Notes on the numbers.
 
     See Also
     --------
@@ -246,21 +244,21 @@ def partition(
 ) -> Partition:
     """Search for blocks of columns that are better modelled jointly, by their evidence.
 
-    Naive Bayes has a block for every column, the saturated model one table of all; in between are
-    all partitions ("semi-naive", Kononenko 1991). Blocks are joined as long as that increases the
-    evidence, which trades goodness of fit against the number of parameters.
+    Naive Bayes has a block for every column, the saturated model one block of all; in between are
+    all partitions ("semi-naive", Kononenko 1991). Blocks are joined as long as this increases the
+    evidence, which penalises the number of parameters.
 
     Parameters
     ----------
     model : estimator
-        One that is fitted on these rows, or not at all. The search starts from its blocks: every
-        column by itself, but for those that it declares to be one block.
+        An estimator that is fitted to these rows, or not fitted. The search starts from its blocks:
+        every column by itself, except for declared blocks.
     X : table of rows
-        The rows that were learnt, or a part of them.
+        The training rows, or some of them.
     y : array-like
         Their labels.
     sample_weight : array-like of whole numbers, optional
-        The weights of the rows, as they were learnt.
+        The weights of the rows, as in `fit`.
     progress : bool, optional
         Whether a progress bar on stderr counts the steps. By default on a terminal, after two
         seconds.
@@ -273,45 +271,44 @@ def partition(
     See Also
     --------
     dependence : The evidence for each pair of columns.
-    NaiveBayes : Its `dependence` has links between columns.
+    NaiveBayes : The parameter `dependence` adds links between columns.
 
     Notes
     -----
     Columns of levels and flags are joined to `JointTable` blocks, numbers to `MultivariateGaussian`
-    ones. Left alone are words and counts, columns whose prior prefers some levels to others, flags
-    that are made by a threshold or of which one value never occurs, variances that classes share;
-    and levels with flags or with each other where they differ in `levels` or `unseen`.
+    blocks. Not joined are words and counts, columns whose prior is not the same for all levels,
+    flags that are made by a threshold or have one value only, and columns with a variance that
+    classes share; nor columns that differ in `levels` or `unseen`.
 
-    The priors of all partitions agree in their margins, so that before anything is seen none is
-    preferred: a table of K combinations has concentration A / K for each, with one A for all
-    tables, and a Gaussian of d columns has 2 shape + d - 1 degrees of freedom. A is the total
-    concentration of the model's priors; where these differ from column to column, all take the
-    geometric mean of concentrations, counts and shapes, also at the start. The first gain of two
-    columns is the log Bayes factor for their dependence under these priors, and all gains add up to
-    the log evidence of the estimator.
+    The priors of all partitions have the same margins, so that none is preferred a priori: a table
+    of K combinations has concentration A / K for each, with one A for all tables, and a Gaussian of
+    d columns has 2 shape + d - 1 degrees of freedom. A is the total concentration of the model's
+    priors; if these differ between columns, the geometric means of concentrations, counts and
+    shapes are used throughout, also at the start. The first gain of two columns is the log Bayes
+    factor for their dependence under these priors, and all gains add up to the log evidence of the
+    estimator.
 
-    Under one concentration for all, columns of about as many levels as rows, such as identifiers,
-    would be joined though they are noise: it explains many rare levels badly, and their
-    combinations less badly. So a step that joins levels is compared with a second log Bayes factor,
-    for which each block has the concentration that makes it most probable, one for all classes. The
-    search goes by the smaller of the two. A second one below 2 nats and below a tenth of the first
-    is what noise has: it counts as 0, the blocks stay apart, and a note names them, though
-    `log_evidence` would be higher. So the gains in `table` may be larger than what `dependence`
-    shows, but none rests on the concentration alone.
+    With one concentration for all, noise columns with about as many levels as rows, such as
+    identifiers, would be joined: it explains many rare levels poorly, and their combinations less
+    poorly. So a step that joins levels is compared with a second log Bayes factor, for which each
+    block has the concentration that maximises its evidence, one for all classes. The search uses
+    the smaller of the two. A second one below 2 nats and below a tenth of the first is typical of
+    noise: it counts as 0, the blocks are not joined, and a note names them, although `log_evidence`
+    would be higher. So the gains in `table` may be larger than the factors of `dependence`, but
+    none is due to the concentration alone.
 
-    Columns of one kind are searched after those of another. The two blocks are joined that gain
-    most so; if no two gain, a column is moved to another block, or to one of its own, if that
-    gains. The search is greedy and may miss the best partition: three columns of which any two are
-    independent are not joined, though the third may follow from the other two. Columns that hardly
-    vary within the classes are joined too readily: most of A is then on combinations that never
-    occur (Suzuki 2017).
+    Each kind of columns is searched separately. A step joins the two blocks with the largest gain;
+    if no two gain, it moves a column to another block, or to a new one, if that gains. The search
+    is greedy and may miss the best partition: three columns that are pairwise independent are not
+    joined, even if the other two determine the third. Columns that hardly vary within the classes
+    are joined too easily: most of A is then on combinations that never occur (Suzuki 2017).
 
-    Links between columns, as `NaiveBayes()` has, are left out, and the estimator looks for none:
-    blocks stand in their place.
+    Links between columns, as in `NaiveBayes()`, are not used, and the estimator has none: blocks
+    replace them.
 
-    Where cells are missing, a step compares both of its hypotheses on the rows that have all cells
-    of its blocks, and `log_evidence` adds up such gains. The estimator learns about a block from
-    these rows only. It learns no joint table from a sparse table: give it a dense one.
+    If cells are missing, a step compares both of its hypotheses on the rows with no missing cell in
+    its blocks, and `log_evidence` adds up these gains. The estimator fits a block to these rows
+    only. It cannot fit a joint table to a sparse table: give it a dense one.
 
     References
     ----------
@@ -347,7 +344,7 @@ def partition(
     joined = [""]
     gains = [np.nan]
     with bar("partition", progress, " steps", PATIENCE) as shown:
-        # about: joining all takes one step fewer, and columns may move
+        # an estimate: joining all takes one step fewer, and columns may move
         shown.start(sum(len(kind.blocks) for kind in start))
         for kind in start:
             blocks = set(kind.blocks)
@@ -388,15 +385,15 @@ def _find_joinable(fitted: FittedRows) -> list[JoinableColumns]:
             kinds.append(put_side_by_side(key, members, fitted.labels))
     if not kinds:
         raise ValueError(
-            "no two columns can be joined: levels and flags are joined with each other where they "
-            "are read alike and their priors are even, and numbers with numbers where they are "
-            "Gaussian: families={column: 'gaussian'}."
+            "no two columns can be joined: levels and flags can be joined if they have the same "
+            "`levels` and `unseen` and a symmetric prior, and numbers if they are Gaussian: "
+            "families={column: 'gaussian'}."
         )
     return kinds
 
 
 def _log_evidence(prior: Product, stats: ProductStats, kinds: Sequence[JoinableColumns]) -> float:
-    """Log evidence of the labels and of all columns, those of the kinds under their priors."""
+    """Log evidence of labels and columns; those in `kinds` have the priors of the search."""
     # a block that is modelled jointly is one feature, at its first column's place
     searched = {(place.block, place.feature) for kind in kinds for place in kind.places}
     total, blocks = prior.log_evidence(stats)
@@ -425,7 +422,7 @@ def _declare(model: NaiveBayes, families: Mapping[Names, Family]) -> NaiveBayes:
         "families": declare_families(model.schema_, families),
         "class_prior": class_prior,
         "dependence": None,
-        # what "auto" stands for where nothing is declared stays, now that families are
+        # keep what "auto" meant before families were declared
         "temper": model.fitted_.temper.rule,
     }
     known = params.keys() & NaiveBayes().get_params(deep=False)
@@ -433,20 +430,20 @@ def _declare(model: NaiveBayes, families: Mapping[Names, Family]) -> NaiveBayes:
 
 
 def judge_partition(blocks: Sequence[Names], gains: Sequence[float]) -> str:
-    """Return the verdict on a partition that was reached by steps with these gains."""
+    """Return the verdict on a partition, given the gains of its steps."""
     if not gains:
-        return "No two blocks are better modelled jointly: the partition stays as it was."
+        return "No two blocks are better modelled jointly: the partition is unchanged."
     joined = [f"{{{list_block(names)}}}" for names in blocks if len(names) > 1]
     alone = count(len(blocks) - len(joined), "column")
     together = list_names(joined, MAX_BLOCKS) or "none"
-    gain = f"{signed(sum(gains), 1)} nats against the start"
+    gain = f"{signed(sum(gains), 1)} nats in total"
     return f"Modelled jointly: {together}; by themselves: {alone}; {gain}."
 
 
 def explain_partition(
     columns: Sequence[Hashable], kinds: Sequence[JoinableColumns]
 ) -> tuple[str, ...]:
-    """Return notes on columns left out or with missing cells, on blocks kept apart, on priors."""
+    """Return notes on omitted columns, missing cells, blocks that are not joined, and priors."""
     searched: set[Hashable] = set()
     missing: list[Hashable] = []
     apart: list[str] = []
@@ -455,12 +452,12 @@ def explain_partition(
         missing += kind.names(tuple(kind.evidence.holed))
         for one, other in combinations(kind.blocks, 2):
             step = kind.evidence.join(one, other)
-            if step.gain > 0 >= step.worth:  # only a prior that fits neither would join them
+            if step.gain > 0 >= step.worth:  # the gain is due to the common concentration alone
                 apart.append(f"{kind.describe(step)} ({step.gain:+.1f})")
     left = [name for name in columns if name not in searched]
     notes = []
     if left:
-        notes.append(f"Not among those that may be joined: {list_block(left)}.")
+        notes.append(f"Columns that cannot be joined: {list_block(left)}.")
     if missing:
         notes.append(f"Cells are missing in {list_block(missing)}: {MISSING_CELLS}")
     if apart:

@@ -23,15 +23,15 @@ from bayesnb.selection.joint_evidence import Names
 from bayesnb.selection.pair_evidence import LabelledRows
 from bayesnb.selection.smoothing import PriorVariants
 
-HIDDEN = ["concentration", "se", "accuracy", "brier"]  # columns for which a terminal has no room
+HIDDEN = ["concentration", "se", "accuracy", "brier"]  # columns that do not fit in a terminal
 FORMATS: Formats = {"ece": partial(fixed, decimals=4), "joined": partial(shorten, most=36)}
 
 
 @dataclass(frozen=True, eq=False)
 class FittedRows:
-    """A fitted estimator, and rows that it has learnt with their names.
+    """A fitted estimator, and its training rows with their names.
 
-    The rows are those of positive weight: one of weight zero is no row.
+    Rows of weight zero are not included.
     """
 
     estimator: Any
@@ -40,7 +40,7 @@ class FittedRows:
 
     @classmethod
     def of(cls, estimator: Any, X: Any, y: Any, sample_weight: Any, **options: Any) -> Self:
-        """Read rows; raise where the estimator, which is fitted, has not learnt them."""
+        """Read the training rows of a fitted estimator; raise for other rows."""
         index, rows = read_learnt_rows(estimator, X, y, sample_weight, **options)
         keep = rows.counts > 0
         return cls(estimator, index[keep], rows.where(keep))
@@ -61,17 +61,17 @@ class FittedRows:
         return quote(self.index[[row]].tolist()[0])
 
     def refuse_undefined(self, log_scores: Array) -> None:
-        """Raise for rows, `(r,)`, without which their class has no distribution."""
+        """Raise for NaN scores, `(r,)`: without such a row its class has no distribution."""
         undefined = np.flatnonzero(np.isnan(log_scores))
         if len(undefined):
             raise ValueError(
                 f"{len(undefined)} rows, first row {self.row_name(undefined[0])}, cannot be left "
-                "out: the other rows leave no distribution of their class (too few of them, or no "
-                "spread, and a prior that adds none). Use a proper prior."
+                "out: the other rows determine no distribution of their class (too few rows, or no "
+                "variance, and no proper prior). Use a proper prior."
             )
 
     def prior_variants(self) -> PriorVariants:
-        """Return models that have learnt the rows, which are all, under other priors."""
+        """Return models fitted to the rows, which are all training rows, under other priors."""
         estimator = self.estimator
         rows = replace(self.rows, cells=[read(x) for x in self.rows.cells])
         rule = scoring_rule(estimator)
@@ -81,10 +81,10 @@ class FittedRows:
 
 
 def fit_rows(model: Any, X: Any, y: Any, sample_weight: Any = None, **options: Any) -> FittedRows:
-    """Return an estimator with its rows, which it learns first if it is not fitted.
+    """Return an estimator with its training rows; it is fitted to them first if it is not fitted.
 
-    Raise where a fitted one has not learnt them; `needed_by` names a function that needs all rows
-    that were learnt.
+    Raise if a fitted one was not fitted to them; `needed_by` names a function that needs all
+    training rows.
     """
     check_estimator(model)
     refuse_lazy(X, "X")
@@ -94,7 +94,7 @@ def fit_rows(model: Any, X: Any, y: Any, sample_weight: Any = None, **options: A
 
 
 def fit_columns(model: Any, X: Any, y: Any, sample_weight: Any = None) -> FittedRows:
-    """Return an estimator without links between columns, and its rows, which have whole weights."""
+    """Return an estimator without links, and its rows; raise if weights are not whole numbers."""
     check_estimator(model)
     if not hasattr(model, "model_"):
         model = clone_without_links(model)
@@ -112,7 +112,7 @@ def fit_columns(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Fitted
 def declare_families(
     schema: Schema, families: Mapping[Names, Family]
 ) -> dict[Hashable, Family | None]:
-    """Return the parameter `families` that declares families of columns, and drops all others."""
+    """Return the parameter `families` that declares these families, and drops all other columns."""
     declared: dict[Hashable, Family | None] = {}
     for names, family in families.items():
         # the key of a column whose name is a tuple is a tuple of one name
@@ -124,7 +124,7 @@ def declare_families(
 
 @dataclass(frozen=True, eq=False, repr=False)
 class VerdictTable(ShownTable):
-    """A table, a verdict on it in a sentence, and notes on its numbers."""
+    """A table, a one-sentence verdict, and notes on the numbers."""
 
     table: "results.DataFrame"
     verdict: str
@@ -136,11 +136,11 @@ class VerdictTable(ShownTable):
         Returns
         -------
         pandas.DataFrame
-            It has the columns of `table`.
+            With the columns of `table`.
 
         See Also
         --------
-        compare_smoothing, partition : What the columns mean.
+        compare_smoothing, partition : The meaning of the columns.
 
         Examples
         --------

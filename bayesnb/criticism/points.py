@@ -1,10 +1,10 @@
-"""A points table (scorecard): what each cell adds to the log-odds, as whole numbers with errors.
+"""A points table (scorecard): the contribution of each cell to the log-odds, as whole numbers.
 
     log-odds = base + (points of all cells) / factor
 
-Points are expected log densities under the posterior, with exponents, as `explain` says them: they
-add up, as naive Bayes does. The lowest cell of a column has 0 points, and the highest sum of points
-is `total`.
+Points are expected log densities under the posterior, with exponents, as in `explain`: they add up,
+as the terms of naive Bayes do. The lowest cell of a column has 0 points, and the highest sum of
+points is `total`.
 """
 
 from collections.abc import Sequence
@@ -28,14 +28,14 @@ from bayesnb.model.missing import MissingCells
 from bayesnb.model.schema import Block
 from bayesnb.selection.feature_evidence import pool
 
-BINS = 10  # of a column of numbers whose density is a formula
-MAX_COUNTS = 30  # that have points one by one
+BINS = 10  # of a Gaussian column
+MAX_COUNTS = 30  # with points for each count; more are put in ranges
 MISSING = "missing"
 
 
 @dataclass(frozen=True, eq=False)
 class ColumnCells:
-    """Cells of a column that are given points, as its block reads them, and in words.
+    """Cells of a column that get points, as stored in its block, and as text.
 
     Ranges of numbers have cuts between them. A flag of missing cells is never missing itself.
     """
@@ -48,43 +48,43 @@ class ColumnCells:
 
 
 def points(model: Any, total: float = 100) -> "results.Result":
-    """Make a points table (scorecard) of a model: whole numbers for cells, to be added up by hand.
+    """Make a points table (scorecard) of a model: whole numbers for cells, to add up by hand.
 
     Parameters
     ----------
     model : estimator
-        A fitted estimator whose scores are a sum over columns: without links and covariance,
-        texts, or blocks of columns.
+        A fitted estimator whose scores are a sum over columns: without links, covariance, texts, or
+        blocks of columns.
     total : float, default 100
         The largest sum of points.
 
     Returns
     -------
     xarray.Dataset
-        By `row`: `feature` and `cell`, in words; `points`, `exact`, the same before they were
-        rounded, and `sd`, their standard deviation; of three classes or more by (row, class). By
-        class: `base`, the log-odds at 0 points. `factor`: points for each nat; `doubling`: how many
-        more points double the odds. Of two classes the points are for the second of `classes_`
-        against the first; of more they are for each class against the mean of all.
+        By `row`: `feature` and `cell`, as text; `points`, `exact`, the points before rounding, and
+        `sd`, their standard deviation; with three or more classes by (row, class). By class:
+        `base`, the log-odds at 0 points. `factor`: points per nat; `doubling`: the points that
+        double the odds. With two classes, points are for the second of `classes_` against the
+        first; with more, for each class against the mean of all.
 
     Raises
     ------
     ValueError
-        Where what a cell is worth depends on others, with what to do.
+        If the points of a cell would depend on other cells. The message says what to do.
 
     See Also
     --------
-    NaiveBayes.explain : The same sums for rows.
+    NaiveBayes.explain : The same sums for given rows.
     NaiveBayes.to_sql : The exact probabilities in a database.
     bayesnb.report.explore : The sum for any row, on a page.
 
     Notes
     -----
-    Rounding makes each column's points wrong by at most 1/2. Neighbouring ranges of numbers with
-    the same points are one. Of a Gaussian column there are ten ranges, with the points of their
-    middle; so have counts where there are more than 30 within five standard deviations of the
-    classes' means, else they are asked for one by one. A missing cell contributes nothing, or the
-    contribution of its flag.
+    Rounding changes each column's points by at most 1/2. Neighbouring ranges of numbers with the
+    same points are merged. A Gaussian column has ten ranges, with the points of their medians.
+    Counts are grouped into ranges if more than 30 are within five standard deviations of the
+    classes' means; otherwise each is listed. A missing cell has the points of its flag, or
+    contributes nothing.
 
     Examples
     --------
@@ -115,14 +115,14 @@ def points(model: Any, total: float = 100) -> "results.Result":
 
 
 def refuse_dependence(blocks: Sequence[Block]) -> None:
-    """Raise where what a cell is worth depends on other columns."""
+    """Raise if the points of a cell would depend on other columns."""
     for block in blocks:
         family = block.family
         reason = ""
         if block.repeats and not isinstance(family, MissingCells):
-            reason = "links and a covariance are of several columns: fit with dependence=None"
+            reason = "links and a covariance combine several columns: fit with dependence=None"
         elif family.words:
-            reason = f"{list_names(block.names, 4, repr)}: words are no cells of a points table"
+            reason = f"{list_names(block.names, 4, repr)}: a points table cannot include words"
         elif family.multivariate and len(block.names) > 1:
             reason = f"{list_names(block.names, 4, repr)} are modelled jointly: declare each alone"
         if reason:
@@ -130,10 +130,10 @@ def refuse_dependence(blocks: Sequence[Block]) -> None:
 
 
 def explain_cells(fitted: Fitted) -> tuple[list[ColumnCells], list[Array], list[Array], Array]:
-    """Return the cells of columns, in the table's order, and what they add to the log-odds.
+    """Return the cells of columns, in the table's order, and their contributions to the log-odds.
 
-    Means and variances are `(k, c)` for the k cells of a column, then that of a missing one; the
-    last value are the log-odds before any cell, `(c,)`. Of two classes c is 1.
+    Means and variances are `(k, c)` for the cells of a column, the last for a missing one; the last
+    value is the log-odds without cells, `(c,)`. With two classes, c is 1.
     """
     blocks = fitted.schema.blocks
     pairs = zip(blocks, fitted.model.stats.blocks, strict=True)
@@ -158,7 +158,7 @@ def explain_cells(fitted: Fitted) -> tuple[list[ColumnCells], list[Array], list[
 
 
 def list_cells(block: Block, stats: Any) -> list[ColumnCells]:
-    """Return the cells of each column of a block that are given points."""
+    """Return the cells that get points, for each column of a block."""
     listed = []
     for j, name in enumerate(block.names):
         if block.grid is not None:
@@ -185,7 +185,7 @@ def list_cells(block: Block, stats: Any) -> list[ColumnCells]:
 def count_cells(name: Any, rates: Array) -> ColumnCells:
     """Return counts from far below the smallest rate to far above the largest.
 
-    They are one by one, or ranges where they are many, by the count in the middle.
+    If they are many, ranges are returned, each represented by the count in its middle.
     """
     low = max(int(np.floor(rates.min() - 5 * np.sqrt(rates.min()))), 0)
     high = int(np.ceil(rates.max() + 5 * np.sqrt(rates.max() + 1)))
@@ -199,14 +199,14 @@ def count_cells(name: Any, rates: Array) -> ColumnCells:
 
 
 def normal_cells(name: Any, mean: float, sd: float) -> ColumnCells:
-    """Return ranges of a normal distribution that hold equal shares, by their medians."""
+    """Return equally probable ranges of a normal distribution, represented by their medians."""
     middles = norm.ppf((np.arange(BINS) + 0.5) / BINS)
     cuts = norm.ppf(np.arange(1, BINS) / BINS)
     return ColumnCells(name, mean + sd * middles, (), mean + sd * cuts)
 
 
 def list_rows(cells: ColumnCells, exact: Array, sd: Array) -> list[dict[str, Any]]:
-    """Return a row for each cell; neighbouring ranges of the same points are one."""
+    """Return a row for each cell; neighbouring ranges with the same points are merged."""
     whole = np.rint(exact)
     labels = list(cells.labels)
     first = np.arange(len(exact))
@@ -231,7 +231,7 @@ def list_rows(cells: ColumnCells, exact: Array, sd: Array) -> list[dict[str, Any
 
 
 def name_ranges(cuts: Array) -> list[str]:
-    """Return the ranges between cuts in words."""
+    """Return the ranges between cuts as text."""
     if not len(cuts):
         return ["any number"]
     texts = write_apart(cuts)
@@ -240,7 +240,7 @@ def name_ranges(cuts: Array) -> list[str]:
 
 
 def write_apart(numbers: Array) -> list[str]:
-    """Return numbers with six digits, or as many more as tell them apart."""
+    """Return numbers with six digits, or more if needed to distinguish them."""
     most = len(np.unique(numbers))
     digits = 6
     texts = [f"{x:.6g}" for x in numbers.tolist()]

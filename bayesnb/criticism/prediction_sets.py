@@ -4,9 +4,9 @@ A label is in the set of a row if its conformity score is not among the lowest:
 
     p-value of c = (1 + #{i : s_i <= s(x, c)}) / (1 + n)       set {c : p-value > 1 - coverage}
 
-s_i is the score of a row that was learnt and its own label, by the model of all other rows. That is
-the jackknife of conformal prediction (Vovk, Gammerman and Shafer 2005, Algorithmic learning in a
-random world). Usually it takes n refits; here it takes none.
+s_i is the score of a training row with its own label, given all other rows. This is jackknife
+conformal prediction (Vovk, Gammerman and Shafer 2005, Algorithmic learning in a random world). It
+usually needs n refits; here it needs none.
 """
 
 from collections.abc import Sequence
@@ -28,7 +28,7 @@ from bayesnb.estimators.cross_validation import (
 from bayesnb.families.base import Array
 from bayesnb.model.product import normalise_log
 
-DIGITS = 12  # of the share that is missed: 1 - 0.9 is less than 0.1 by rounding
+DIGITS = 12  # to which 1 - coverage is rounded: in floating point 1 - 0.9 is less than 0.1
 
 
 def prediction_sets(
@@ -42,47 +42,47 @@ def prediction_sets(
 ) -> "PredictionSets":
     """Compute leave-one-out conformity scores, to predict sets of labels.
 
-    A set contains the label of a new row with the requested probability, also if the model is
+    A set contains the label of a new row with the requested probability, even if the model is
     misspecified, as long as new rows and training rows are exchangeable.
 
     Parameters
     ----------
     model : estimator
-        One that is not fitted is fitted to these rows first; one that is fitted must have learnt
-        these rows.
+        If it is not fitted, it is fitted to these rows first; if it is, it must have been fitted to
+        them.
     X : table of rows
-        The rows that were learnt.
+        The training rows.
     y : array-like
         Their labels.
     class_conditional : bool, default False
         Whether a label is compared only with the rows of its own class. Coverage is then the same
         in every class, but the sets are larger.
     target : {"label", "joint"}, default "label"
-        What is compared, as in `NaiveBayes.loo`. "label": log p(y | x); the sets are the smallest
-        that way. "joint": log p(x, y), which is low where a row is unlike all rows of a class:
-        sets of rows that are of none of the classes are empty.
+        What is compared, as in `NaiveBayes.loo`. "label": log p(y | x), which gives the smallest
+        sets. "joint": log p(x, y), which is low if a row is unlike all rows of a class: the set is
+        empty if the row does not belong to any class.
     sample_weight : array-like, optional
-        The weights of the rows, as they were learnt. A row of weight w counts as w rows.
+        The weights of the rows, as in `fit`. A row of weight w counts as w rows.
 
     Returns
     -------
     PredictionSets
-        Its `predict` returns the sets of new rows.
+        Its method `predict` returns the sets for new rows.
 
     See Also
     --------
     NaiveBayes.loo_proba : The held-out probabilities that are compared.
-    NaiveBayes.decide : One action for each row, by what errors cost.
+    NaiveBayes.decide : One action for each row, given the costs of errors.
 
     Notes
     -----
-    The coverage is marginal, over all rows, and not conditional on a row. It is that of the
-    jackknife: approximately as requested, if leaving out one row changes little. Exponents are left
-    by each row; families, links and the covariance are kept, and where a table is small, so that
-    these matter, the sets hold the label somewhat less often.
+    The coverage is marginal, over all rows, not conditional on a row. It is that of the jackknife:
+    approximately as requested, if leaving out one row changes little. Exponents are re-estimated
+    without each row; families, links and the covariance are kept. In small tables this matters, and
+    coverage is somewhat lower.
 
-    Where the model is right more often than the coverage, sets of the least certain rows are empty:
-    that is how a share of rows is missed where no label is in doubt. Ask for a larger coverage.
+    If the accuracy of the model exceeds the coverage, the sets of the least certain rows are empty,
+    because a set of one label for every row would cover too much. Ask for a larger coverage.
 
     Examples
     --------
@@ -121,18 +121,18 @@ class Ranks:
         return cls(scores[order], np.concatenate([[0.0], np.cumsum(weight[order])]))
 
     def p_values(self, scores: Array) -> Array:
-        """Return the share of the rows, the new one among them, that fit no better."""
+        """Return the share of rows, including the new one, with a score that is not higher."""
         worse = self.weight[np.searchsorted(self.scores, scores, side="right")]
         return (1 + worse) / (1 + self.weight[-1])
 
 
 @dataclass(frozen=True, eq=False)
 class PredictionSets:
-    """How well held-out rows fit their labels, by which sets of labels are found.
+    """Leave-one-out conformity scores of the training rows, from which sets are predicted.
 
     See Also
     --------
-    prediction_sets : Makes it.
+    prediction_sets : The function that returns it.
 
     Examples
     --------
@@ -146,7 +146,7 @@ class PredictionSets:
     estimator: Any
     target: str
     class_conditional: bool
-    ranks: Sequence[Ranks]  # with which the label of each class is compared
+    ranks: Sequence[Ranks]  # for each class, the scores that its label is compared with
 
     def predict(self, X: Any, coverage: float = 0.9) -> "results.Result":
         """Return the set of labels of each row.
@@ -154,16 +154,16 @@ class PredictionSets:
         Parameters
         ----------
         X : table of rows
-            With the columns that were fitted.
+            With the columns seen in `fit`.
         coverage : float, default 0.9
-            The share of rows whose set holds their label.
+            The share of rows whose set contains their label.
 
         Returns
         -------
         xarray.Dataset
             By (obs_id, class): `p_value`, and `member`, whether the label is in the set: whether
-            its p-value is above 1 - coverage. By obs_id: `set`, the labels in words, joined by
-            "|". A set may be empty: of the rows learnt, too few fit any label as badly.
+            its p-value is above 1 - coverage. By obs_id: `set`, the labels as text, joined by "|".
+            A set may be empty: for every label, too few training rows have a score as low.
 
         Raises
         ------
@@ -172,7 +172,7 @@ class PredictionSets:
 
         See Also
         --------
-        prediction_sets : What the sets promise, and when.
+        prediction_sets : The guarantee, and its assumptions.
 
         Examples
         --------
@@ -200,7 +200,7 @@ class PredictionSets:
         )
 
     def _score(self, X: Any) -> tuple[Array, Array]:
-        """Return the names of rows and how well each label fits them, `(r, c)`."""
+        """Return the names of rows, and the score of each label for them, `(r, c)`."""
         estimator = self.estimator
         table, cells = read_rows(estimator, X)
         rule = scoring_rule(estimator, self.target)
@@ -209,5 +209,5 @@ class PredictionSets:
         if self.target == "joint":
             return table.index, model.with_base(scores, cells)
         log_proba = normalise_log(scores)
-        # a row that no class can have fits none of them
+        # a row that is impossible under every class has the lowest scores
         return table.index, np.where(np.isnan(log_proba), -np.inf, log_proba)

@@ -1,10 +1,10 @@
-"""Relevance and importance of columns: evidence of dependence on the class, and loss without it.
+"""Relevance and importance of columns: evidence of dependence on the class, and loss without them.
 
-The loss is that of held-out labels, by one table of leave-one-out scores:
+The loss is that of held-out labels, from one table of leave-one-out scores:
 
     log p(y | x) = log softmax_c( log p(c) + sum_j w_j log p_j(x_j | c, all rows but this one) )
 
-Without column j its term is gone, and so are those of its links with other columns.
+Without column j, its term and those of its links with other columns are removed.
 """
 
 from collections.abc import Hashable
@@ -44,38 +44,38 @@ def relevance(model: NaiveBayes, prior: float = 0.5) -> "results.Result":
     The log Bayes factor compares two hypotheses about a column: that each class has a separate
     parameter, and that all classes share one, both under the model's prior. It is the log evidence
     of the first less that of the second. Above 0 the data favour dependence: 3 nats are strong, 5
-    very strong (Kass and Raftery 1995). Hundreds of nats mean that dependence is certain, or that
-    the family is misspecified; not that the feature is important, which `importance` computes.
+    very strong evidence (Kass and Raftery 1995). Hundreds of nats mean that dependence is certain,
+    or that the family is misspecified, not that the feature is important: see `importance`.
 
     Parameters
     ----------
     model : estimator
         A fitted model.
     prior : float, default 0.5
-        The probability, before the data, that a feature depends on the class.
+        The prior probability that a feature depends on the class.
 
     Returns
     -------
     xarray.Dataset
-        It shows itself as a table, the largest factor first, and its `to_frame` has a row for each
+        It is displayed as a table, the largest factor first, and its `to_frame` has a row for each
         feature. By feature, in the table's order: `log_bayes_factor`, in nats, and `inclusion`, the
-        posterior probability that the feature depends on the class; `temper` and `temper_sd`, how
-        much its evidence counts in predictions.
+        posterior probability that the feature depends on the class; `temper` and `temper_sd`, the
+        weight of its evidence in predictions.
 
     See Also
     --------
-    importance : What held-out log loss loses without a column.
-    plot_relevance : The factors as bars.
+    importance : The increase in held-out log loss without a column.
+    plot_relevance : A bar chart of the factors.
     dependence : Whether columns depend on each other within the classes.
-    NaiveBayes.summary : Each feature's factor beside its family and prior.
+    NaiveBayes.summary : Each feature's factor, family and prior.
 
     Notes
     -----
     In a block of counts each word is compared with all others together, with a Beta(a_j, A - a_j)
     prior, a margin of the block's Dirichlet; words of one block are not independent. The factor of
     the whole block is in the attributes `block` and `block_log_bayes_factor`. For a Gaussian column
-    with `shared=True` both hypotheses have one variance for all classes: they differ in the means
-    alone.
+    with `shared=True`, both hypotheses have one variance for all classes, and differ only in the
+    means.
 
     A Bayes factor depends on the prior, most strongly if that is vague: a prior much wider than the
     data penalises a parameter for each class more, so small differences are not detected (Lindley's
@@ -84,20 +84,19 @@ def relevance(model: NaiveBayes, prior: float = 0.5) -> "results.Result":
 
     With a fixed concentration, noise in a column of many levels would be strong evidence: a
     Dirichlet(1) fits many rare levels poorly, and those of a class worse than those of all rows. So
-    the factor of a column of levels, of a flag or of a whole block of counts, where it is above 0,
-    is compared with a second one, for which the concentration is learnt: it keeps the proportions
-    of the declared prior, and is as large as makes the data most probable, one number for all
-    classes under one hypothesis, and one under the other. The smaller of the two is shown, and 0 if
-    the second speaks against a dependence. A factor below 0 is that of the model's priors, as is
-    that of numbers, of counts and of single words. A column with a level for each row says nothing:
-    its factor is 0.
+    a factor above 0 of a column of levels, a flag or a whole block of counts is compared with a
+    second one, with an estimated concentration: under each hypothesis the prior keeps its
+    proportions, and has the concentration, one number for all classes, that maximises the evidence.
+    The smaller of the two is shown, and 0 if the second favours independence. A factor below 0 is
+    that of the model's priors, as are those of numbers, counts and single words. A column with a
+    different level in every row is not informative: its factor is 0.
 
     Both hypotheses assume the column's family. If it is misspecified, as for amounts of money under
     a Gaussian or overdispersed counts under a Poisson, separate parameters for each class also
     improve the fit, and noise may have a large factor: plot the column, take logarithms, or declare
     it `Categorical`.
 
-    Every feature is judged by itself; links between columns are not features.
+    Every feature is assessed by itself; links between columns are not features.
 
     Examples
     --------
@@ -115,8 +114,8 @@ def relevance(model: NaiveBayes, prior: float = 0.5) -> "results.Result":
     check_is_fitted(model)
     if not model.model_.integer_weights:
         raise ValueError(
-            "the model was fitted with weights or counts that are not whole numbers, for which no "
-            "Bayes factor is defined: fit with whole weights and counts."
+            "the model was fitted with weights or counts that are not whole numbers, so no Bayes "
+            "factor is defined: fit with whole weights and counts."
         )
     names, numbers, blocks = _compare_features(without_links(model))
     numbers["inclusion"] = expit(numbers["log_bayes_factor"] + logit(float(prior)))
@@ -126,7 +125,7 @@ def relevance(model: NaiveBayes, prior: float = 0.5) -> "results.Result":
 def _compare_features(
     fitted: NaiveBayes,
 ) -> tuple[list[Hashable], dict[str, Array], dict[str, float]]:
-    """Return features in the table's order, by name and number, and factors of blocks of words."""
+    """Return features in the table's order, their numbers, and the factors of blocks of words."""
     rows: list[Any] = []
     blocks: dict[str, float] = {}
     model = fitted.model_
@@ -154,7 +153,7 @@ def _compare_features(
     return qualified_names(features, owners), by_name, blocks
 
 
-# What is lost without a column
+# Loss without a column
 
 
 def importance(
@@ -167,61 +166,60 @@ def importance(
 ) -> "results.Result":
     """Compute the increase in held-out log loss without each column, in nats per row.
 
-    Every row is predicted by the model of all other rows, once with the column and once without it.
-    The importance is the mean of -log p(y | x) without the column, less that with it: above 0 the
-    column makes predictions better.
+    Every row is predicted from all other rows, once with the column and once without it. The
+    importance is the mean of -log p(y | x) without the column, less that with it: above 0 the
+    column improves predictions.
 
     Parameters
     ----------
     model : estimator
-        One that is not fitted is fitted to these rows first; one that is fitted must have learnt
-        these rows.
+        If it is not fitted, it is fitted to these rows first; if it is, it must have been fitted to
+        them.
     X : table of rows
-        The rows that were learnt.
+        The training rows.
     y : array-like
         Their labels.
     ci_prob : float, optional
         The probability of the intervals, by default ArviZ's `rcParams["stats.ci_prob"]`.
     sample_weight : array-like, optional
-        The weights of the rows, as they were learnt. A row with a weight is left out as a whole.
+        The weights of the rows, as in `fit`. A weighted row is left out as a whole.
 
     Returns
     -------
     xarray.Dataset
-        It shows itself as a table, the most important feature first, and its `to_frame` has a row
-        for each feature. By feature, in the table's order: `importance`, in nats a row, with its
+        It is displayed as a table, the most important feature first, and its `to_frame` has a row
+        for each feature. By feature, in the table's order: `importance`, in nats per row, with its
         interval, `lower` and `upper`; `temper`, the exponent of its evidence. Columns that are
         modelled jointly are one feature, and so is a block of words. In the attributes: `log_loss`,
-        that of the whole model; `exponents`, "kept" where they were found from the rows.
+        that of the whole model; `exponents`, "kept" if they were estimated from the rows.
 
     See Also
     --------
-    relevance : Evidence that a column depends on the class, whatever the other columns say.
-    plot_relevance : Draws the result as bars.
+    relevance : Evidence that a column depends on the class, ignoring all other columns.
+    plot_relevance : A bar chart of the result.
     NaiveBayes.loo : The leave-one-out scores of the whole model.
-    NaiveBayes.explain : What each column says of single rows.
+    NaiveBayes.explain : The contribution of each column to single predictions.
 
     Notes
     -----
-    Where all exponents are 1 or given, and there are no links, the numbers are those of a refit
-    without the column: its factor is taken out of the product. Exponents that were found from the
-    rows (`temper_`), which each row leaves as in `NaiveBayes.loo`, are kept for the other columns,
-    though a refit would find others, and so are families that were chosen. A column takes its links
-    with it, and leaves the covariance of all columns; what others say together stays.
+    If all exponents are 1 or given, and there are no links, the result equals a refit without the
+    column: its factor is removed from the product. Estimated exponents (`temper_`) are corrected
+    for each left-out row as in `NaiveBayes.loo`, but those of the other columns are kept, although
+    a refit would change them, as are families that were chosen. The links of a column are removed
+    with it, and it is removed from the covariance; dependence between other columns is kept.
 
     A column can depend strongly on the class and have no importance: if it is redundant with
     another, nothing is lost without one of them. A negative importance means that predictions are
     better without the column, as they may be if its evidence is counted twice. Importances are not
     additive.
 
-    The interval is that of the mean of the differences, row by row: Student's t, corrected for
-    skewness. It is about other rows of the same population, predicted by this model. Fewer than
-    five rows have no interval.
+    The interval is for the mean of the row-wise differences: Student's t, corrected for skewness.
+    It is about other rows of the same population, predicted by this model. With fewer than five
+    rows there is no interval.
 
     Examples
     --------
-    Two columns that are the same, so that predictions are better without one of them, and one that
-    is noise:
+    Two columns are identical, so predictions are better without one of them; the third is noise:
 
     >>> import numpy as np
     >>> from bayesnb import NaiveBayes, importance, relevance
@@ -264,7 +262,7 @@ def _score_without(fitted: FittedRows) -> tuple[Array, list[Array]]:
     refuse_large(
         "the scores of all rows, classes and columns, twice,",
         16.0 * numbers,
-        "Give some of the rows that were learnt.",
+        "Give only some of the training rows.",
     )
     rule = scoring_rule(estimator)
     parts = contributions_left_out(fitted.model, rows, rule, rows.counts, estimator.n_jobs)
@@ -300,7 +298,7 @@ def _score_without(fitted: FittedRows) -> tuple[Array, list[Array]]:
 def _find_places(schema: Schema) -> list[tuple[list[int], Array]]:
     """Return for each column, in the table's order, the places of it, its links and its flag.
 
-    The array is which numbers of the covariance take something of it.
+    The array says which numbers of the covariance depend on it.
     """
     starts = np.cumsum([0, *(len(block.keys) for block in schema.blocks)]).tolist()
     links = () if schema.links is None else schema.links.keys
@@ -323,10 +321,10 @@ def _find_places(schema: Schema) -> list[tuple[list[int], Array]]:
 
 
 def _average(loss: Array, whole: Array, weight: Array, prob: float) -> Estimate:
-    """Return the weighted mean of what is lost row by row, with its interval."""
-    with np.errstate(invalid="ignore"):  # nothing, where a row is impossible either way
+    """Return the weighted mean of the loss differences of the rows, with its interval."""
+    with np.errstate(invalid="ignore"):  # 0 if a row is impossible with and without the column
         terms = np.where(loss == whole, 0.0, loss - whole)
     mean = np.average(terms, weights=weight)
-    if np.isfinite(mean):  # each row's part in the error of a weighted mean
+    if np.isfinite(mean):  # the contribution of each row to the error of a weighted mean
         terms = mean + weight / weight.mean() * (terms - mean)
     return signed_mean(terms, prob)

@@ -19,14 +19,14 @@ from bayesnb.selection.smoothing import best_by_loo
 from bayesnb.stages import Stages
 
 CRITERIA = ("evidence", "loo")
-# Of smaller differences no standard error can be believed (Sivula et al. 2020, section 4)
+# standard errors of smaller differences are unreliable (Sivula et al. 2020, section 4)
 SMALL_DIFFERENCE = 4.0  # nats
 
 
 class BoundaryWarning(UserWarning):
     """The optimum of a prior's parameter is at a boundary of its search range.
 
-    It stays there. The message names the column and the parameter, and what it means.
+    The parameter is left there. The message names the column and the parameter, and explains it.
 
     See Also
     --------
@@ -59,9 +59,9 @@ def tune[Estimator: NaiveBayes](
     Parameters
     ----------
     model : estimator
-        One that is fitted on these rows, or not at all.
+        An estimator that is fitted to these rows, or not fitted.
     X : table of rows
-        The rows to learn from.
+        The training rows.
     y : array-like
         Their labels.
     criterion : {"evidence", "loo"}, default "evidence"
@@ -70,9 +70,9 @@ def tune[Estimator: NaiveBayes](
         with the estimator's `estimate` and `temper_`.
     per : {"model", "feature", "class"}, default "model"
         One prior for all columns of a kind, or one for each column and all classes, or one for each
-        class and all columns of a kind. "loo" has "model" only.
+        class and all columns of a kind. "loo" allows only "model".
     sample_weight : array-like, optional
-        How often each row counts.
+        The weights of the rows.
     force : bool, default False
         Whether to accept priors that predict the labels worse than before: by more than two
         standard errors of the difference, and by more than 4 nats, as standard errors of smaller
@@ -83,18 +83,18 @@ def tune[Estimator: NaiveBayes](
     Returns
     -------
     estimator
-        A new one of the same class, not fitted, with the priors in its parameters: `families`,
+        A new unfitted estimator of the same class, with the tuned priors as parameters: `families`,
         `alpha` or `prior`. Nothing else differs. Its attribute `tuning` is a pandas.DataFrame with
-        the rows "before" and "after": `elpd_loo`, the leave-one-out score of the labels, as
-        `loo` has it, under the priors of `model` and under the tuned ones, its standard error `se`,
-        the difference to "before", `elpd_diff`, and the standard error of that, `diff_se`. A clone
-        of the estimator does not have it.
+        the rows "before" and "after": `elpd_loo`, the leave-one-out score of the labels, as in
+        `loo`, under the priors of `model` and under the tuned ones, its standard error `se`, the
+        difference to "before", `elpd_diff`, and the standard error of that, `diff_se`. A clone of
+        the estimator does not have this attribute.
 
     Warns
     -----
     RefusedWarning
-        Where the tuned priors predict the labels worse, and `force` is False. The estimator that is
-        returned keeps the priors of `model`; `tuning` has both scores.
+        If the tuned priors predict the labels worse, and `force` is False. The returned estimator
+        keeps the priors of `model`; `tuning` has both scores.
     BoundaryWarning
         If the criterion increases without bound as a prior gets stronger, or weaker. The prior
         stays at the boundary of the search range, 1e-8 to 1e8, which means that classes do not
@@ -102,35 +102,35 @@ def tune[Estimator: NaiveBayes](
 
     See Also
     --------
-    compare_smoothing : Smoothings side by side, with their scores.
+    compare_smoothing : Compare smoothings by their scores.
     NaiveBayes.log_evidence_ : The criterion "evidence".
     NaiveBayes.loo : The criterion "loo".
 
     Notes
     -----
-    `Categorical`, `Bernoulli` and `Multinomial` columns have their concentration tuned, by Newton's
-    method, and keep the proportions of a prior that is declared with an array. Gaussian columns
-    have the `count`, `shape` and `scale` of their prior tuned, on the scale of each column's pooled
+    For `Categorical`, `Bernoulli` and `Multinomial` columns the concentration is tuned, by Newton's
+    method; a prior that is declared with an array keeps its proportions. For Gaussian columns the
+    `count`, `shape` and `scale` of the prior are tuned, on the scale of each column's pooled
     variance, around its pooled mean, or with per="feature" around a tuned one: predictions do not
-    change when a column is shifted or rescaled. Poisson columns have the `shape` of their Gamma and
-    its mean tuned, relative to each column's pooled rate. For "loo" a prior has a strength only,
-    the factor of its parameters, and for Gaussian columns a factor of the `scale`: a coarse search
-    over the whole range, and a fine one from its best. The class prior stays as it is, and a prior
-    that was improper is replaced.
+    change when a column is shifted or rescaled. For Poisson columns the `shape` of the Gamma and
+    its mean are tuned, relative to each column's pooled rate. "loo" tunes only a factor of all
+    parameters, and for Gaussian columns a factor of the `scale`, by a coarse search over the whole
+    range, then a fine one around the best. The class prior is unchanged, and an improper prior is
+    replaced.
 
-    Links between columns, as `NaiveBayes()` has, have no prior to tune: "evidence" is that of the
-    columns alone, and "loo" is searched beside the links of `model`. `tuning` has the scores of
-    both models with their links.
+    Links between columns, as in `NaiveBayes()`, have no prior to tune: "evidence" is that of the
+    columns alone, and "loo" includes the links of `model`. `tuning` has the scores of both models
+    with their links.
 
     The evidence is about the cells, not the labels: if columns depend on each other, the prior with
-    the highest evidence does not predict labels best; that of "loo" does. That is why the result is
-    judged by the labels. A class in which a Gaussian column is constant has no part in the
-    evidence, as has a class in which a block of them has no spread in some direction: the density
-    of equal rows grows without bound as the variance goes to 0, and would take the prior of all
-    other columns there. The evidence knows no `temper`; "loo" takes the exponents as they were
-    fitted, and does not search for both: in `tuning` they are found anew. An `estimate="map"` under
-    a concentration of 1 or less, which the evidence may well choose, puts levels that are rare at
-    0. With weights that are not whole numbers, the evidence is that of the power likelihood.
+    the highest evidence does not predict labels best; that of "loo" does. This is why the result is
+    checked by predicting the labels. A class in which a Gaussian column is constant, or a block of
+    them has a singular covariance, is left out of the evidence: the density of equal rows grows
+    without bound as the variance goes to 0, and would pull the prior of all other columns there.
+    `temper` does not enter the evidence; "loo" uses the fitted exponents and does not tune them: in
+    `tuning` they are estimated again. With `estimate="map"` and a concentration of 1 or less, which
+    may maximise the evidence, rare levels have probability 0. With weights that are not whole
+    numbers, the evidence is that of the power likelihood.
 
     Examples
     --------
@@ -167,14 +167,14 @@ def tune[Estimator: NaiveBayes](
         tuned = clone_with(model)
     elif ends:
         places = " ".join(describe_end(end, before.estimator) for end in ends)
-        warning = BoundaryWarning(f"priors at the end of their range: {places}")
+        warning = BoundaryWarning(f"priors at the boundary of their search range: {places}")
         warnings.warn(warning, skip_file_prefixes=(PACKAGE,))
     tuned.tuning = tuning
     return tuned
 
 
 def describe_boundaries(model: NaiveBayes) -> list[str]:
-    """Return sentences about the priors of a fitted estimator of which `tune` would warn."""
+    """Return sentences about priors of a fitted estimator that `tune` would warn about."""
     columns = without_links(model)
     _check_tunable(columns.schema_, "model")
     stats = columns.model_.stats.blocks
@@ -189,31 +189,31 @@ def _check_arguments(model: Any, criterion: str, per: str) -> None:
         raise ValueError(f"per must be one of {', '.join(PER)}, got {per!r}.")
     if criterion == "loo" and per != "model":
         raise ValueError(
-            f"criterion='loo' has per='model' only, got per={per!r}: a label's score depends on "
+            f"criterion='loo' allows only per='model', got per={per!r}: a label's score depends on "
             "all columns and classes at once, so their priors cannot be tuned separately. Use "
             "criterion='evidence'."
         )
     if criterion == "loo" and getattr(model, "estimate", None) == "mle":
         raise ValueError(
-            "criterion='loo' under estimate='mle': no prior enters it, so there is nothing to tune."
+            "criterion='loo' with estimate='mle': there is no prior, so there is nothing to tune."
         )
 
 
 def _check_tunable(schema: Schema, per: str) -> None:
-    """Raise where no prior can be tuned, or not for each class."""
+    """Raise if no prior can be tuned, or not for each class."""
     families = [block.family for block in schema.blocks]
     if not any(family.hyperparameters for family in families):
         shown = ", ".join(map(repr, families))
         raise ValueError(f"no column has a prior that can be tuned: the families are {shown}.")
     if per == "class" and any(family.shared for family in families):
         raise ValueError(
-            "per='class' under shared=True: the variance of a column is that of all classes, and "
-            "so is its prior. Use per='model' or 'feature'."
+            "per='class' with shared=True: all classes share the variance of a column, and so its "
+            "prior. Use per='model' or 'feature'."
         )
 
 
 def _score_labels(before: FittedRows, after: FittedRows) -> "results.TitledFrame":
-    """Return a table of the labels' leave-one-out scores, as `loo` has them, of two models."""
+    """Return a table of the labels' leave-one-out scores, as in `loo`, for two models."""
     old = score_left_out(before.estimator, before.rows)
     new = score_left_out(after.estimator, after.rows)
     with np.errstate(invalid="ignore"):  # a row that is impossible before and after
@@ -229,27 +229,27 @@ def _score_labels(before: FittedRows, after: FittedRows) -> "results.TitledFrame
 
 
 def explain_refusal(tuning: Any, criterion: str) -> str:
-    """Return why tuned priors are not taken: their scores before and after."""
+    """Return why tuned priors are rejected: the scores before and after."""
     before = tuning.loc["before"]
     after = tuning.loc["after"]
     other = "criterion='loo' for the priors that predict labels best, or "
     return (
         "tune: the best priors by this criterion predict the labels worse than those of the "
-        "estimator, which it keeps: the leave-one-out score is "
+        "estimator, which are kept: the leave-one-out score is "
         f"{after.elpd_loo:.1f} with them and {before.elpd_loo:.1f} without, a difference of "
         f"{after.elpd_diff:.1f} with a standard error of {after.diff_se:.1f}. Use "
-        f"{'' if criterion == 'loo' else other}force=True to use these anyway."
+        f"{'' if criterion == 'loo' else other}force=True to use them anyway."
     )
 
 
 def describe_end(end: End, estimator: Any) -> str:
-    """Return what it means that a prior's parameter is at the end of its range."""
+    """Explain that a prior's parameter is at the boundary of its search range."""
     blocks = estimator.schema_.blocks
     keys = tuple(blocks[b].keys[f] for b, f in end.columns)
     noun = "column" if len(keys) == 1 and not isinstance(keys[0], tuple) else "columns"
     where = f"{noun} {list_names(keys, to_text=quote)}"
     if end.code is not None:
         where += f" in class {quote(estimator.classes_.tolist()[end.code])}"
-    value = f"{MOST:g}, as good as infinite" if end.infinite else f"{LEAST:g}, as good as 0"
+    value = f"{MOST:g}, practically infinite" if end.infinite else f"{LEAST:g}, practically 0"
     is_shared = blocks[end.columns[0][0]].family.shared
     return f"{where}: {end.name} {value}: {end.kind.meaning(end.name, end.infinite, is_shared)}."

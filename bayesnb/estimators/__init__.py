@@ -1,6 +1,6 @@
-"""The estimators, as scikit-learn knows them: thin mutable objects around one value.
+"""The scikit-learn estimators: thin mutable objects around one immutable value.
 
-The only room that knows it.
+No other package implements scikit-learn's interface.
 """
 
 from bayesnb.estimators.base import check_estimator as check_estimator

@@ -1,4 +1,4 @@
-"""What the capabilities of an estimator share: its parameters, its fitted value, tables to read."""
+"""Shared by the mixins of an estimator: its parameters, its fitted value, reading tables."""
 
 from abc import abstractmethod
 from collections.abc import Hashable, Mapping, Sequence
@@ -32,14 +32,14 @@ ESTIMATES = ("predictive", "mean", "map", "mle")
 DEPENDENCES = FOREST, PAIRS, COVARIANCE, ALL
 AUTO, NONE, COLUMNS, LOO = "auto", "none", "columns", "loo"
 OMIT = "omit"
-MAX_SUGGESTED = 5  # columns that a table lacks, for which another name is looked for
+MAX_SUGGESTED = 5  # missing columns for which a similar name is suggested
 
 
 class ModelHolder(PredictionMixin):
     """A thin mutable object around one immutable value, `fitted_`.
 
-    Every mixin of this room is a capability over that value: it predicts, and knows no other mixin.
-    A concrete estimator says its families and its class prior.
+    The mixins of this package add methods that use this value, and do not depend on each other. A
+    concrete estimator defines its families and its class prior.
     """
 
     classes: Any
@@ -68,18 +68,18 @@ class ModelHolder(PredictionMixin):
 
     @property
     def _temper_rule(self) -> Any:
-        """`temper`, where "auto" stands for "columns" if nothing is declared."""
+        """`temper`, with "auto" resolved to "columns" if nothing is declared, else None."""
         return self._resolve(self.temper, COLUMNS)
 
     @property
     def _dependence_rule(self) -> str | None:
-        """`dependence`, where "auto" stands for "all" if nothing is declared."""
+        """`dependence`, with "auto" resolved to "all" if nothing is declared, else None."""
         return self._resolve(self.dependence, ALL)
 
     def _resolve(self, rule: Any, chosen: str) -> Any:
-        """Return a rule, where "auto" is what is chosen if nothing is declared, else None.
+        """Return a rule; "auto" becomes `chosen` if no family is declared, else None.
 
-        Columns may be dropped, and the estimate is predictive.
+        Dropping columns does not count as declaring; the estimate must be predictive.
         """
         if rule != AUTO:
             return None if rule == NONE else rule
@@ -89,7 +89,7 @@ class ModelHolder(PredictionMixin):
         return chosen if is_auto and self.estimate == "predictive" else None
 
     def _set_fitted(self, fitted: Fitted) -> Self:
-        """Hold what was learnt."""
+        """Set the fitted value."""
         self.fitted_ = fitted
         self.classes_ = fitted.classes
         self.schema_ = fitted.schema
@@ -98,7 +98,7 @@ class ModelHolder(PredictionMixin):
 
     @property
     def temper_(self) -> "float | results.Series":
-        """Exponents in use: a number, or a Series by column. Those of links are in ``links_``."""
+        """Exponents: a number, or a Series by column. Those of links are in ``links_``."""
         fitted = self.fitted_.of_columns
         return fitted.by_name(fitted.temper.value, "temper")
 
@@ -106,17 +106,17 @@ class ModelHolder(PredictionMixin):
     def temper_sd_(self) -> "float | results.Series":
         """Laplace standard deviations of ``temper_``, in the same form.
 
-        0 for a number that was given.
+        0 for an exponent that was given.
         """
         fitted = self.fitted_.of_columns
         return fitted.by_name(fitted.temper.sd, "temper_sd")
 
     @property
     def temper_length_(self) -> "results.Series | None":
-        """Number of words n0 in the exponent t / (1 + n / n0) of a text, half of ``temper_`` there.
+        """Number of words n0 in the exponent t / (1 + n / n0) of a text: t / 2 if n = n0.
 
-        A Series by block of words, infinite where the exponent is the same for all texts; None
-        where no exponent falls.
+        A Series by block of words, infinite if the exponent is the same for all texts; None if no
+        exponent decreases.
         """
         length = self.fitted_.by_name(self.fitted_.temper.length, "temper_length")
         if length is None:
@@ -124,7 +124,7 @@ class ModelHolder(PredictionMixin):
         return length[[self.schema_.blocks[b].family.words for _, b, _ in self.schema_.keys]]
 
     def _table(self, X: Any, *, reset: bool = False) -> Table:
-        """Open a table of any container.
+        """Open a table in any container.
 
         Lists of texts are documents if the model is one of documents.
         """
@@ -136,7 +136,7 @@ class ModelHolder(PredictionMixin):
         return open_table(X, self.n_jobs, documents=documents)
 
     def _open(self, X: Any) -> Table:
-        """Open a table, with scikit-learn's errors for columns that are not those of `fit`."""
+        """Open a table, with scikit-learn's errors for columns other than those of `fit`."""
         table = self._table(X)
         if table.columns != self.schema_.columns:
             try:
@@ -146,7 +146,7 @@ class ModelHolder(PredictionMixin):
         return table
 
     def _predictor(self) -> Joint:
-        """Return what predicts, by the estimator's estimate."""
+        """Return the predictive or plug-in distribution, by `estimate`."""
         return predictor(self.fitted_, self.estimate)
 
     def _joint(self, X: Any) -> tuple[Array, Sequence[Cells]]:
@@ -174,8 +174,8 @@ class ModelHolder(PredictionMixin):
             )
         if dependence in DEPENDENCES and self.estimate != "predictive":
             raise ValueError(
-                f"dependence={dependence!r} needs estimate='predictive': what columns say together "
-                "has no other estimate."
+                f"dependence={dependence!r} needs estimate='predictive': dependence between "
+                "columns has no other estimate."
             )
         if not isinstance(self.missing, str) or self.missing not in (OMIT, AUTO):
             raise ValueError(f"missing must be 'omit' or 'auto', got {self.missing!r}.")
@@ -185,7 +185,7 @@ class ModelHolder(PredictionMixin):
             raise ValueError(f"n_jobs must be None or a number of threads, got {self.n_jobs!r}.")
 
 
-# Rows that are read
+# Reading rows
 
 
 def name_features(estimator: Any, columns: Sequence[Hashable]) -> None:
@@ -197,7 +197,7 @@ def name_features(estimator: Any, columns: Sequence[Hashable]) -> None:
 
 
 def suggest_names(table: Table, names: Sequence[Hashable]) -> str:
-    """Return how to rename the columns of a table that are near those that it lacks, if any are."""
+    """Return how to rename columns with names similar to missing ones, or an empty string."""
     new = [name for name in table.columns if name not in names]
     renamed = {}
     for name in [name for name in names if name not in table.columns][:MAX_SUGGESTED]:
@@ -207,11 +207,11 @@ def suggest_names(table: Table, names: Sequence[Hashable]) -> str:
 
 
 def read_rows(estimator: Any, X: Any) -> tuple[Table, list[Cells]]:
-    """Return a table, and its cells as the model's blocks have them.
+    """Return a table, and its cells in the model's blocks.
 
-    One warning names all levels that the model does not know.
+    One warning names all levels that did not occur in training.
     """
-    if not hasattr(estimator, "fitted_"):  # quicker, for single rows, than `check_is_fitted`
+    if not hasattr(estimator, "fitted_"):  # faster for single rows than `check_is_fitted`
         check_is_fitted(estimator)
     estimator._check_arguments()
     table = estimator._open(X)
@@ -223,9 +223,9 @@ def read_rows(estimator: Any, X: Any) -> tuple[Table, list[Cells]]:
 def label_rows(
     table: Table, y: Any, sample_weight: Any, keep_all: bool = False
 ) -> tuple[Table, Array, Array | None]:
-    """Return rows with their labels and weights; those of weight zero only where all are kept.
+    """Return rows with their labels and weights; rows of weight zero only if `keep_all`.
 
-    None for the weights where all rows count alike.
+    The weights are None if all rows have weight 1.
     """
     labels = check_labels(y, table.rows)
     if sample_weight is None:
@@ -233,7 +233,7 @@ def label_rows(
     weight = weights(sample_weight, table.rows)
     count = weight > 0
     if not count.any():
-        raise ValueError("sample_weight is zero for all rows: nothing is left to learn from.")
+        raise ValueError("sample_weight is zero for all rows: there is nothing to learn from.")
     if keep_all or count.all():
         return table, labels, weight
     return table.take(count), labels[count], weight[count]
@@ -243,7 +243,7 @@ def label_rows(
 
 
 def known_classes(y: Array, before: Fitted | None, declared: Any, grow: bool = False) -> Array:
-    """Return the classes known before, those declared and, if they `grow`, those of the labels."""
+    """Return the earlier classes, the declared ones and, if they `grow`, those of the labels."""
     if before and not grow:
         return before.classes
     parts = [before.classes] if before else []
@@ -255,7 +255,7 @@ def known_classes(y: Array, before: Fitted | None, declared: Any, grow: bool = F
 
 
 def declared_classes(classes: Any) -> Array:
-    """Return declared classes, sorted; an error where one stands twice."""
+    """Return declared classes, sorted; raise if one is listed twice."""
     known = distinct_labels(classes)
     if len(known) < len(classes):
         twice = [label for label in known.tolist() if list(classes).count(label) > 1]
@@ -264,7 +264,7 @@ def declared_classes(classes: Any) -> Array:
 
 
 def check_labels(y: Any, rows: int) -> Array:
-    """Return one label for each row; an error where one is missing."""
+    """Return one label for each row; raise if one is missing."""
     if y is None:
         raise ValueError("a classifier requires y to be passed, but the target y is None.")
     refuse_lazy(y, "y")
@@ -278,7 +278,7 @@ def check_labels(y: Any, rows: int) -> Array:
         refuse_missing(is_missing(y))
         classes = distinct_labels(y)
         if not isinstance(classes[0], str):
-            # twice each: labels that differ in most rows would be taken for a regression's
+            # twice each: labels that differ in most rows would look like a regression target
             check_classification_targets(classes.repeat(2))
     elif y.dtype.kind not in "iub":
         refuse_missing(is_missing(y))
@@ -287,9 +287,9 @@ def check_labels(y: Any, rows: int) -> Array:
             fractions = y % 1 != 0
             if fractions.any():
                 raise ValueError(
-                    f"Unknown label type: {fractions.sum()} of {len(y)} labels are no whole "
+                    f"Unknown label type: {fractions.sum()} of {len(y)} labels are not whole "
                     f"numbers, such as {y[fractions.argmax()]:g}. A classifier predicts classes: "
-                    "make some of the numbers, as pandas.cut(y, 3) does, or take a regression."
+                    "bin the numbers, such as with pandas.cut(y, 3), or use a regressor."
                 )
         else:
             check_classification_targets(y)
@@ -297,7 +297,7 @@ def check_labels(y: Any, rows: int) -> Array:
 
 
 def refuse_missing(missing: Array) -> None:
-    """Raise where labels are missing."""
+    """Raise if labels are missing."""
     if missing.any():
         raise ValueError(
             f"Input y contains NaN: {missing.sum()} labels are missing, first at row "
@@ -305,11 +305,11 @@ def refuse_missing(missing: Array) -> None:
         )
 
 
-# What a fitted value predicts
+# Predictive distributions
 
 
 def predictor(fitted: Fitted, estimate: str = "predictive") -> Joint:
-    """Return what predicts by an estimate; raise where it is not a distribution."""
+    """Return the predictive or plug-in distribution; raise if it is improper."""
     model = fitted.model
     if estimate in model.readers:
         return model.readers[estimate]
@@ -320,11 +320,11 @@ def predictor(fitted: Fitted, estimate: str = "predictive") -> Joint:
             c, f = np.argwhere(improper)[0]
             raise ValueError(
                 f"column {quote(block.keys[f])}, class {fitted.classes.tolist()[c]!r}: the data do "
-                f"not determine a distribution for estimate={estimate!r} (no rows, or no spread, "
-                "and a prior that adds none). Use a proper prior; if estimate is 'mle', which has "
-                "none: Use estimate='predictive', or drop the column."
+                f"not determine a distribution for estimate={estimate!r} (no rows, or no variance, "
+                "and no proper prior). Use a proper prior; if estimate is 'mle', which has none, "
+                "use estimate='predictive', or drop the column."
             )
-    model.readers[estimate] = reader  # only now, as other threads take what is there
+    model.readers[estimate] = reader  # set last, because other threads may read it
     return reader
 
 
@@ -337,12 +337,12 @@ def clone_with(estimator: Any, **changes: Any) -> Any:
 
 
 def clone_declaring(estimator: Any, families: dict[Hashable, Any]) -> Any:
-    """Return an unfitted copy that declares these families of columns."""
+    """Return an unfitted copy that declares these families."""
     return clone_with(estimator, **estimator._params_declaring(families))
 
 
 def clone_without_links(estimator: Any) -> Any:
-    """Return an unfitted copy that adds nothing to the columns: no links, flags or covariance."""
+    """Return an unfitted copy with the columns only: no links, flags or covariance."""
     changes: dict[str, Any] = {}
     if estimator.dependence is not None:
         changes["dependence"] = None
@@ -352,7 +352,7 @@ def clone_without_links(estimator: Any) -> Any:
 
 
 def without_links(estimator: Any) -> Any:
-    """Return a fitted estimator of its columns alone, without links, flags or covariance."""
+    """Return a fitted estimator with its columns only, without links, flags or covariance."""
     alone = copy(estimator)
     alone.dependence = None
     alone.missing = OMIT
@@ -360,20 +360,20 @@ def without_links(estimator: Any) -> Any:
 
 
 def list_families(estimator: Any, columns: Sequence[Hashable]) -> dict[Hashable, Any]:
-    """Return the families that an estimator declares, of those columns that have one."""
+    """Return the families that an estimator declares, for the columns that have one."""
     return declared_families(estimator._families(), columns)
 
 
 def adds_to_columns(estimator: Any) -> bool:
-    """Return whether rows may add links, a covariance, or flags of missing cells to the columns."""
+    """Return whether fitting may add links, a covariance, or flags of missing cells."""
     return estimator._dependence_rule is not None or estimator.missing != OMIT
 
 
 def check_estimator(estimator: Any, prefix: str = "") -> None:
-    """Raise for anything but an estimator in closed form, and say where there may be one."""
+    """Raise for anything but an estimator in closed form, and say where to find one."""
     if not isinstance(estimator, ModelHolder):
         raise TypeError(
-            f"{prefix}expected an estimator of bayesnb such as NaiveBayes(), got {estimator!r}. Of "
-            "a pipeline take the last step, pipeline[-1], and rows pipeline[:-1].transform(X); of "
-            "a search best_estimator_; of a sampled or calibrated model estimator_."
+            f"{prefix}expected an estimator of bayesnb such as NaiveBayes(), got {estimator!r}. "
+            "For a pipeline, use the last step, pipeline[-1], and pipeline[:-1].transform(X); for "
+            "a search best_estimator_; for a sampled or calibrated model estimator_."
         )

@@ -27,9 +27,9 @@ from bayesnb.selection.leave_one_out import (
 )
 
 TARGETS = ("label", "joint")
-LEFT, KEPT = "left", "kept"  # what a row that is held out does to exponents that were found with it
+LEFT, KEPT = "left", "kept"  # whether exponents are also estimated without the held-out row
 FOLDS = 5  # of the baseline
-MAX_CELLS = 500_000  # rows x classes x columns of the baseline: a second or two
+MAX_CELLS = 500_000  # rows x classes x columns of the baseline: takes a second or two
 NEVER = "Give rows that the model was fitted to, or an estimator that is not fitted."
 
 
@@ -85,11 +85,12 @@ class CrossValidation(ModelHolder):
         -----
         Rows are predicted with `estimate` and `temper_`. Exponents that were estimated are
         estimated without the row, approximately, by one Newton step. Families, links and cuts that
-        were chosen by the rows are kept, and the result says so. A prior that took its scale from
-        the data keeps it; empirical class shares (class_prior="empirical") are computed without the
-        row. A weighted row is left out as a whole; `elpd` is then the weighted mean score times the
-        number of rows with a positive weight. A score is minus infinity if the other rows give the
-        row probability 0, and NaN, with a warning, if they leave no distribution.
+        were chosen on the rows are kept, and the result says so. A prior whose scale is estimated
+        from the data keeps it; empirical class shares (class_prior="empirical") are computed
+        without the row. A weighted row is left out as a whole; `elpd` is then the weighted mean
+        score times the number of rows with a positive weight. A score is minus infinity if the row
+        has probability 0 given the others, and NaN, with a warning, if these determine no
+        distribution.
 
         Examples
         --------
@@ -120,8 +121,8 @@ class CrossValidation(ModelHolder):
         Returns
         -------
         xarray.DataArray
-            By (obs_id, class): p(y | x_i, all other rows). Its attribute `selection` says what rows
-            chose, and which of it a row that is held out leaves.
+            By (obs_id, class): p(y | x_i, all other rows). Its attribute `selection` says what was
+            selected on the rows, and whether the selection is redone without each row.
 
         See Also
         --------
@@ -152,12 +153,12 @@ class CrossValidation(ModelHolder):
         sample_weight: Any = None,
         rng: Rng = 0,
     ) -> "results.ShownScores":
-        """Score every row by the model of all other folds, without a refit.
+        """Return k-fold log scores: each row is predicted from the other folds, without a refit.
 
         Parameters
         ----------
         X : table of rows
-            All rows that were learnt.
+            All training rows.
         y : array-like
             Their labels.
         folds : int or array-like, default 10
@@ -168,7 +169,7 @@ class CrossValidation(ModelHolder):
         sample_weight : array-like, optional
             The weights of the rows in `fit`.
         rng : int or numpy.random.Generator, default 0
-            For the assignment to folds.
+            The source of randomness for assigning folds.
 
         Returns
         -------
@@ -181,8 +182,7 @@ class CrossValidation(ModelHolder):
 
         Notes
         -----
-        Exponents, families and links that were chosen by the rows are those of all rows, in every
-        fold.
+        Exponents, families and links that were estimated from all rows are kept in every fold.
 
         Examples
         --------
@@ -198,20 +198,20 @@ class CrossValidation(ModelHolder):
         return results.elpd.elpd(scores, index, int(fold.max()) + 1)
 
 
-# Rows that were learnt
+# Training rows
 
 
 def read_learnt_rows(
     estimator: Any, X: Any, y: Any, sample_weight: Any = None, needed_by: str | None = None
 ) -> tuple[Array, Rows]:
-    """Return the names of rows that were learnt, and the rows.
+    """Return the names of training rows, and the rows.
 
-    An error for others, or too few for `needed_by`.
+    Raise for other rows, and for some of them if `needed_by` names a function that needs all.
     """
-    estimator = getattr(estimator, "estimator_", estimator)  # which reads for a sampled model
+    estimator = getattr(estimator, "estimator_", estimator)  # a sampled model reads with this
     table, cells = read_rows(estimator, X)
     _, labels, weight = label_rows(table, y, sample_weight, keep_all=True)
-    estimator._predictor()  # an error, where what predicts is no distribution
+    estimator._predictor()  # an error if the predictive is improper
     schema = estimator.schema_
     model = estimator.model_
     rows = Rows(schema.observers, cells, encode(labels, estimator.classes_, NEVER), weight)
@@ -220,14 +220,14 @@ def read_learnt_rows(
     if not model.stats.covers(seen):
         raise ValueError(
             "these rows are not among those that the model was fitted to, so they cannot be left "
-            "out of it. Give the rows, labels and sample_weight that it was fitted on, or an "
-            "estimator that is not fitted."
+            "out. Give the rows, labels and sample_weight that it was fitted to, or an estimator "
+            "that is not fitted."
         )
     if needed_by is not None and not are_there(model, rows).all():
         learnt = model.stats.classes.counts.sum()
         raise ValueError(
-            f"{needed_by} needs all rows that the model was fitted to; some are missing: given "
-            f"are {rows.counts.sum():.12g} of {learnt:.12g}. Give all, or an estimator that is not "
+            f"{needed_by} needs all rows that the model was fitted to, got "
+            f"{rows.counts.sum():.12g} of {learnt:.12g}. Give all, or an estimator that is not "
             "fitted."
         )
     warn_unverified(model, seen.classes.counts)
@@ -237,7 +237,7 @@ def read_learnt_rows(
 def read_labelled_rows(
     estimator: Any, X: Any, y: Any, sample_weight: Any = None
 ) -> tuple[Array, Rows]:
-    """Return the names of labelled rows, and the rows; one of weight zero is none."""
+    """Return the names of labelled rows, and the rows, without those of weight zero."""
     table = estimator._open(X)
     table, labels, weight = label_rows(table, y, sample_weight)
     codes = encode(labels, estimator.classes_, NEVER)
@@ -245,7 +245,7 @@ def read_labelled_rows(
     return table.index, Rows(estimator.schema_.observers, cells, codes, weight)
 
 
-# Their scores
+# Scores of training rows
 
 
 def score_left_out(
@@ -259,7 +259,7 @@ def score_left_out(
 
 
 def compare_with_fitted(estimator: Any, rows: Rows, joint: Array, target: str) -> Pointwise:
-    """Return the scores of rows held out, beside those of the model that has seen them."""
+    """Return the scores of held-out rows, with those of the model fitted to them as well."""
     reader = estimator._predictor()
     power = scoring_rule(estimator, target).power
     fitted = reader.log_joint(rows.cells, power, estimator.n_jobs)
@@ -272,7 +272,7 @@ def compare_with_fitted(estimator: Any, rows: Rows, joint: Array, target: str) -
 
 
 def scoring_rule(estimator: Any, target: str = "label", exponents: str = LEFT) -> PredictiveRule:
-    """Return the estimate and the exponents under which rows are scored."""
+    """Return the estimate and the exponents for scoring rows."""
     check_choice("target", target, TARGETS)
     check_choice("exponents", exponents, (LEFT, KEPT))
     fitted = estimator.fitted_
@@ -287,7 +287,7 @@ def leave_rows_out(
 ) -> Array:
     """Return log p(x, y | all rows but this one), `(r, c)`.
 
-    NaN where the others leave no distribution.
+    NaN if the other rows determine no distribution.
     """
     rule = scoring_rule(estimator, target, exponents)
     joint = leave_one_out(estimator.model_, rows, rule, n_jobs=estimator.n_jobs)
@@ -296,9 +296,9 @@ def leave_rows_out(
 
 
 def describe_selection(estimator: Any, exponents: str = LEFT) -> str:
-    """Return in words what rows chose, and which of it those that are held out leave.
+    """Describe what was selected on the rows, and whether this is redone without each row.
 
-    "" if they chose nothing.
+    Return "" if nothing was selected.
     """
     schema = estimator.schema_
     covariance = estimator.fitted_.temper.covariance
@@ -307,7 +307,7 @@ def describe_selection(estimator: Any, exponents: str = LEFT) -> str:
     if covariance is not None:
         found = "exponent" if len(covariance) == 1 else f"{len(covariance):,} exponents"
         if exponents == LEFT:
-            left = f"Each row leaves the {found}, too, by one Newton step."
+            left = f"Each row is also left out of the {found}, by one Newton step."
         else:
             kept.append(found)
     if schema.choices:
@@ -321,16 +321,16 @@ def describe_selection(estimator: Any, exponents: str = LEFT) -> str:
     if not kept:
         return left
     words = " and ".join(filter(None, (", ".join(kept[:-1]), kept[-1])))
-    return f"{left} The {words} were chosen by all rows and are kept.".strip()
+    return f"{left} The {words} were chosen using all rows and are kept.".strip()
 
 
 def refuse_stuck(dominant: Array) -> None:
-    """Raise for rows that carry too much of their class for the stats to leave them out."""
+    """Raise for rows with too much of their class's weight to be subtracted."""
     if dominant.any():
         raise ValueError(
-            f"row {dominant.argmax()} cannot be taken back from its class by arithmetic: it has so "
-            "much of the class's weight that too little would be left. The class's other rows "
-            "must be counted again: give all rows that were learnt."
+            f"row {dominant.argmax()} cannot be subtracted from its class: it has so much of the "
+            "class's weight that too few digits would be left. The class's other rows must be "
+            "counted again: give all training rows."
         )
 
 
@@ -340,7 +340,7 @@ def refuse_stuck(dominant: Array) -> None:
 def predict_by_logistic_regression(schema: Schema, rows: Rows, classes: int) -> Array | None:
     """Return log p(y | x) of each row by a regression on the other folds, `(r, c)`.
 
-    None where a class has too few rows, or the table too many cells.
+    None if a class has too few rows, or the table too many cells.
     """
     if classes < 2 or np.bincount(rows.codes, minlength=classes).min() < FOLDS:
         return None
@@ -356,7 +356,7 @@ def predict_by_logistic_regression(schema: Schema, rows: Rows, classes: int) -> 
 
 
 def make_design(schema: Schema, rows: Rows) -> Any:
-    """Return a flag for each level, standardised numbers, and counts of words."""
+    """Return one-hot encoded levels, standardised numbers, and counts of words."""
     from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
     parts = []
@@ -364,7 +364,7 @@ def make_design(schema: Schema, rows: Rows) -> Any:
         cells = as_numbers(x)[:]
         if block.family.has_levels:
             cells = OneHotEncoder().fit_transform(cells)
-        elif not sparse.issparse(cells):  # what is missing is 0, the mean
+        elif not sparse.issparse(cells):  # missing cells become 0, the mean
             cells = np.nan_to_num(StandardScaler().fit_transform(np.asarray(cells, float)))
         parts.append(sparse.csr_array(cells))
     return sparse.hstack(parts, "csr")

@@ -1,4 +1,4 @@
-"""What was learnt, in the columns' names: beliefs, evidence, explanations, linear scores."""
+"""The fitted model by column name: beliefs, evidence, explanations, linear scores."""
 
 from collections.abc import Hashable, Sequence
 from contextlib import suppress
@@ -27,12 +27,12 @@ from bayesnb.model.product import Joint, Product, ProductStats
 from bayesnb.model.schema import Block
 from bayesnb.selection.feature_evidence import cautious, check_comparable
 
-MAX_CLASSES, MAX_NAMES = 12, 8  # listed; names of a block
-MAX_LETTERS = 40  # of a class
+MAX_CLASSES, MAX_NAMES = 12, 8  # listed at most; names of a block
+MAX_LETTERS = 40  # of a class name
 
 
 class InspectionMixin(ModelHolder):
-    """The fitted state under the names of columns and classes, and what it says about rows."""
+    """The fitted state by the names of columns and classes, and explanations of rows."""
 
     @property
     def prior_(self) -> dict[Hashable, Belief]:
@@ -43,7 +43,7 @@ class InspectionMixin(ModelHolder):
     def posterior_(self) -> dict[Hashable, Belief]:
         """Posterior beliefs by column; the class is the first axis.
 
-        Those of links are by pairs of columns.
+        Links have pairs of columns as keys.
         """
         return self._name_columns(self.model_.posterior)
 
@@ -62,7 +62,7 @@ class InspectionMixin(ModelHolder):
 
     @property
     def stats_(self) -> ProductStats:
-        """Statistics of the rows learnt."""
+        """Statistics of the training rows."""
         return self.model_.stats
 
     @property
@@ -77,11 +77,11 @@ class InspectionMixin(ModelHolder):
     def choices_(self) -> "results.Result":
         """How families were chosen among several candidates, a Dataset by (feature, candidate).
 
-        `elpd` is the exact leave-one-out log score of the label by that feature alone, NaN for a
-        family that was not a candidate or cannot hold the cells; `chosen`, by feature, is the
-        candidate that was chosen, and `chosen_over` names the others, the best first, with their
-        scores less that of the chosen one. Features whose family was declared, or follows from
-        their values, are not in it. It shows itself as a table, and its `to_frame` has a row for
+        `elpd` is the exact leave-one-out log score of the label, predicted by that feature alone;
+        NaN for a family that was not a candidate or does not support the cells. `chosen`, by
+        feature, is the candidate that was chosen, and `chosen_over` lists the others, best first,
+        with their score differences to it. Features whose family was declared, or follows from
+        their values, are not included. It is displayed as a table, and its `to_frame` has a row for
         each feature.
         """
         check_is_fitted(self)
@@ -91,13 +91,13 @@ class InspectionMixin(ModelHolder):
     def log_evidence_(self) -> float:
         """Log evidence, log p(X, y | prior).
 
-        Of columns with histograms relative to the distribution of all rows.
+        The terms of histogram columns are relative to the distribution of all rows.
         """
         labels, blocks = self._evidence()
         return labels + float(sum(block.sum() for block in blocks))
 
     def log_evidence_by_feature(self) -> dict[Hashable, float]:
-        """Return the terms of `log_evidence_` by column; the rest is that of the labels.
+        """Return the terms of `log_evidence_` by column; the remainder is that of the labels.
 
         Returns
         -------
@@ -106,7 +106,7 @@ class InspectionMixin(ModelHolder):
 
         See Also
         --------
-        NaiveBayes.summary : The terms beside each column's family and prior.
+        NaiveBayes.summary : The same terms, with each column's family and prior.
 
         Examples
         --------
@@ -145,18 +145,18 @@ class InspectionMixin(ModelHolder):
     def links_(self) -> "results.Result":
         """The links between columns, the strongest of the forest first, a Dataset by `link`.
 
-        It shows itself as a table, and its `to_frame` has a row for each link.
+        It is displayed as a table, and its `to_frame` has a row for each link.
 
         `first` and `second`, the parent and the child; `log_bayes_factor`, in nats, against
-        independence of the two given the class, by the rows in which the links were found, whatever
-        prior is declared; `temper` and `temper_sd`, the exponent on the link's evidence and its sd;
-        `in_forest`, whether it is one of the spanning forest, which is a joint distribution of the
-        columns, and not a further expert.
+        independence of the two given the class, on the rows used to select links, whatever prior is
+        declared; `temper` and `temper_sd`, the exponent on the link's evidence and its sd;
+        `in_forest`, whether it belongs to the spanning forest, which is a joint distribution of the
+        columns, or is one of the further links.
         """
         check_is_fitted(self)
         if self._dependence_rule is None:
             raise AttributeError(
-                "this model has no links, as it has dependence=None. Fit with dependence='forest'."
+                "this model has no links, because dependence is None. Fit with dependence='forest'."
             )
         return results.datasets.links(self.schema_.links, *self.fitted_.of_block(Linked))
 
@@ -164,8 +164,8 @@ class InspectionMixin(ModelHolder):
     def missing_(self) -> "results.Result | None":
         """Columns whose missing cells are evidence, a Dataset by `feature`; None without.
 
-        `gain`, how much better the label is predicted by that alone, its exact leave-one-out score
-        in nats; `temper` and `temper_sd`, the flag's exponent and its sd.
+        `gain`, the gain in the label's exact leave-one-out score from this flag alone, in nats;
+        `temper` and `temper_sd`, the flag's exponent and its sd.
         """
         check_is_fitted(self)
         missing = self.schema_.missing
@@ -178,14 +178,14 @@ class InspectionMixin(ModelHolder):
 
     @property
     def covariance_(self) -> "results.Result | None":
-        """Columns once more as one Gaussian, a Dataset by `feature`; None without.
+        """Columns that are also modelled as one Gaussian, a Dataset by `feature`; None without.
 
-        Numbers are taken as they are, levels as indicators. `bent`, whether a column has a long
-        tail and is put on a scale that is logarithmic there. Of all columns together: `products`,
-        whether levels of two columns count together, too; `dof`, the degrees of freedom of the
-        prior of a class's covariance, of which many make it that of all classes; `gain`, how much
-        better the labels' exact leave-one-out score is with it, in nats; `temper` and `temper_sd`,
-        its exponent and sd.
+        Numbers enter as they are, levels as indicators. `bent`, whether a column has a long tail
+        and is transformed to a scale that is logarithmic there. For all columns together:
+        `products`, whether products of indicators of two columns are included; `dof`, the degrees
+        of freedom of the prior of a class's covariance: with many, all classes share one; `gain`,
+        the gain in the labels' exact leave-one-out score, in nats; `temper` and `temper_sd`, its
+        exponent and sd.
         """
         check_is_fitted(self)
         covariance = self.schema_.covariance
@@ -197,15 +197,15 @@ class InspectionMixin(ModelHolder):
 
     @property
     def feature_importances_(self) -> NoReturn:
-        """Not known to a model, which keeps no rows: an AttributeError that says what to use.
+        """Raise an AttributeError that says what to use: importances need rows.
 
-        What a column is worth shows in rows that are held out, `bayesnb.importance`. The scores by
-        which `fit` found exponents do not tell, as exponents are the best ones for those very rows.
+        The importance of a column is computed from held-out rows, by `bayesnb.importance`. The
+        scores from which `fit` estimated exponents cannot be used: exponents maximise them.
         """
         raise AttributeError(
-            "feature_importances_: a model keeps no rows, and what a column is worth shows in rows "
-            "that are held out: bayesnb.importance(model, X, y). SelectFromModel can do without, "
-            "with importance_getter=lambda model: bayesnb.relevance(model).inclusion.values."
+            "feature_importances_: a model keeps no rows, and importances are computed from "
+            "held-out rows: bayesnb.importance(model, X, y). For SelectFromModel, use "
+            "importance_getter=lambda model: bayesnb.relevance(model).inclusion.values."
         )
 
     def summary(self) -> "results.ModelSummary":
@@ -218,20 +218,20 @@ class InspectionMixin(ModelHolder):
             `family`; `prior`, in words; `log_evidence`, the terms of `log_evidence_`; `temper` and
             `temper_sd`, the exponent and its standard deviation; `log_bayes_factor` and
             `inclusion`, whether the feature depends on the class, as in `bayesnb.relevance`;
-            `missing`, how many cells were not learnt; `chosen_over`, the families that were
-            rejected, with their scores less that of the family chosen. A block of words is one
+            `missing`, the number of missing cells in training; `chosen_over`, the families that
+            were rejected, with their score differences to the chosen one. A block of words is one
             feature.
 
         See Also
         --------
-        bayesnb.relevance : The Bayes factors, also of each word.
-        NaiveBayes.loo : How well the model predicts rows that it has not learnt.
-        bayesnb.report.report : A page with all of it, with scores and pictures.
+        bayesnb.relevance : The Bayes factors, also for each word.
+        NaiveBayes.loo : How well the model predicts held-out rows.
+        bayesnb.report.report : A page with all of this, scores and plots.
 
         Notes
         -----
-        Nothing is predicted or scored, so it is quick, and it needs no rows: a model that was
-        loaded from a file has a summary too.
+        Nothing is predicted or scored, so this is fast and needs no rows: a model that was loaded
+        from a file has a summary too.
 
         Examples
         --------
@@ -245,11 +245,11 @@ class InspectionMixin(ModelHolder):
         return results.tables.ModelSummary(title, describe_model(self), describe_features(self))
 
     def explain(self, X: Any) -> "results.Result":
-        """Return what every feature of every row adds to the score of each class.
+        """Return the contribution of every feature of every row to the score of each class.
 
         The score of a class is log G + sum over features of t * log p(x | theta), where t is the
-        exponent in `temper_`, and the probabilities of the classes are the shares of the Gamma
-        variates G: a softmax of the scores is p(y | x, theta). It depends on the parameters, so it
+        exponent in `temper_`, and the class probabilities are the Gamma variates G divided by their
+        sum: a softmax of the scores is p(y | x, theta). The score depends on the parameters, so it
         has a posterior mean and a standard deviation.
 
         Parameters
@@ -260,34 +260,35 @@ class InspectionMixin(ModelHolder):
         Returns
         -------
         xarray.Dataset
-            It shows itself as a table, and its `to_frame` has a row for each (obs_id, class,
-            feature), the class's own part included, so that they add up to the scores. By (obs_id,
-            class, feature): `evidence` and `sd`, posterior mean and standard deviation of what the
-            feature adds; `predictive`, the log predictive of the cell, log E[p(x | theta)**t]. By
-            class: `class_term`, `class_term_sd`, `predictive_class_term`, the same of the class's
-            own part. By (obs_id, class): `score`, the sum of `class_term` and `evidence`, and
-            `score_sd`. By (obs_id, feature): `cell`, what the cell held, as text. By feature:
-            `temper` and `temper_sd`, the exponent t and its sd; and, where exponents fall with the
-            length of a text, `temper_length`, as in `temper_length_`, infinite for others.
+            It is displayed as a table, and its `to_frame` has a row for each (obs_id, class,
+            feature), including the class term, so that rows add up to the scores. By (obs_id,
+            class, feature): `evidence` and `sd`, posterior mean and standard deviation of the
+            contribution; `predictive`, the log predictive of the cell, log E[p(x | theta)**t]. By
+            class: `class_term`, `class_term_sd`, `predictive_class_term`, the same for log G.
+            By (obs_id, class): `score`, the sum of `class_term` and `evidence`, and `score_sd`. By
+            (obs_id, feature): `cell`, the content of the cell, as text. By feature: `temper` and
+            `temper_sd`, the exponent t and its sd; and, if exponents decrease with the length of a
+            text, `temper_length`, as in `temper_length_`, infinite for other features.
 
         See Also
         --------
         plot_waterfall : One row as steps from the class frequencies to the prediction.
-        NaiveBayes.linear_form : Weights that hold for all rows.
+        NaiveBayes.linear_form : Weights that apply to all rows.
 
         Notes
         -----
         `predictive` and `predictive_class_term` add up to `predict_joint_log_proba` under
         estimate="predictive", so the difference between two classes is a log predictive ratio.
-        Scores are compared between classes; what all classes have in common says nothing. A missing
-        cell adds 0 for certain, and an impossible class has a `class_term` of minus infinity and
-        nothing else.
+        Only differences between classes matter: terms equal in all classes cancel. A missing cell
+        contributes exactly 0, and a class of probability 0 has a `class_term` of minus infinity and
+        no other terms.
 
-        A block of counts is explained word by word, each that occurs in some row: x_j * E[log
-        theta_j], and x_j's share of what only the whole row has, the number of its orders (the same
-        for every class) and, for `predictive`, the total of the Dirichlet. Each `sd` is that of the
-        word's own probability. Words share one Dirichlet, where more of one is less of the others:
-        the squares of their sds add up to more than that of `score_sd`, which is exact.
+        A block of counts is explained word by word, for each word that occurs in some row: x_j *
+        E[log theta_j], and a part, proportional to x_j, of the terms of the whole row: the
+        multinomial coefficient (the same for every class) and, for `predictive`, the total of the
+        Dirichlet. Each `sd` is that of the word's own probability. Words share one Dirichlet, so
+        they are negatively correlated: the squares of their sds add up to more than that of
+        `score_sd`, which is exact.
 
         Examples
         --------
@@ -302,7 +303,7 @@ class InspectionMixin(ModelHolder):
         """
         table, cells = read_rows(self, X)
         self.schema_.check_cells(cells)
-        predictor(self.fitted_)  # an error, where the posterior is no distribution
+        predictor(self.fitted_)  # an error if the posterior is improper
         terms = explain(self.model_.posterior, cells, self.fitted_.exponents)
         return results.explanations.explained(
             terms, table.index, self.classes_, self.schema_.blocks, cells, self.fitted_.tempers
@@ -311,16 +312,16 @@ class InspectionMixin(ModelHolder):
     def linear_form(self, *, against: Any = None) -> "results.Result":
         """Return the classes' scores as linear functions: weights w, offsets b, and their sds.
 
-        With parameters plugged in, log p(x, c | theta) is w_c . x + b_c and something that all
-        classes share. The largest score is that of the predicted class, a softmax of the scores is
+        With parameters plugged in, log p(x, c | theta) is w_c . x + b_c, up to a term that is equal
+        in all classes. The predicted class has the largest score, a softmax of the scores is
         p(y | x, theta), and the boundary between classes j and k is (w_j - w_k) . x + (b_j - b_k) =
-        0. What x is for a row, `linear_features` says. Parameters are plugged in as the `estimate`
-        of the model says: at their posterior means where that is "predictive", which plugs in none.
+        0. `linear_features` returns x for given rows. Parameters are plugged in by the `estimate`
+        of the model: at their posterior means if it is "predictive", which plugs in none.
 
         Parameters
         ----------
         against : label, optional
-            Give differences from this class: w_c - w_k and b_c - b_k. With two classes, those of
+            Return differences from this class: w_c - w_k and b_c - b_k. With two classes, those of
             the other class are the w and b of a logistic regression.
 
         Returns
@@ -328,8 +329,8 @@ class InspectionMixin(ModelHolder):
         xarray.Dataset
             `w` and `w_sd` (class, feature), `b` and `b_sd` (class). A feature is a column, or
             `column=level` for every level of a column that has levels; the coordinates `column` and
-            `level` tell both apart. A class of probability 0 has a `b` of minus infinity, and
-            nothing else.
+            `level` hold these separately. A class of probability 0 has a `b` of minus infinity, and
+            no other terms.
 
         See Also
         --------
@@ -338,22 +339,23 @@ class InspectionMixin(ModelHolder):
 
         Notes
         -----
-        The weights of `Bernoulli` columns are logit theta, of words and levels log theta, of
-        `Poisson` columns log rate; b has the log of the class's probability, and what a row of
-        zeros adds: log(1 - theta), or minus the rate. Where all classes share their variances, w is
-        the mean divided by the variance, and b has -mean**2 / (2 variance). `temper_` multiplies
-        all of this but the class's own part. Where it falls with the length of a text, n words, the
-        weights multiply the counts divided by 1 + n / `temper_length_`.
+        The weights of `Bernoulli` columns are logit theta, those of words and levels log theta,
+        those of `Poisson` columns log rate; b includes the log of the class's probability and the
+        contribution of a row of zeros: log(1 - theta), or minus the rate. If all classes share
+        their variances, w is the mean divided by the variance, and b includes -mean**2 / (2
+        variance). `temper_` multiplies all terms but the class term. If it decreases with the
+        length of a text, n words, the weights multiply the counts divided by 1 + n /
+        `temper_length_`.
 
-        The sds are exact, in closed form. A weight is a function of the parameters, and its sd is
-        the one it has under the posterior, whichever estimate is plugged in; its mean there is in
-        general not `w`, as E log theta is not log E theta. Weights of levels of one column, or of
-        words, are not independent, nor are w and b: sds do not add up to that of a score, which
-        `explain` has.
+        The sds are exact, in closed form. They are posterior sds of the weights as functions of the
+        parameters, whichever estimate is plugged in; the posterior mean is in general not `w`, as E
+        log theta is not log E theta. Weights of levels of one column, or of words, are not
+        independent, nor are w and b: their sds do not add up to that of a score, which `explain`
+        computes.
 
-        In columns that lie far from zero scores are large, and their differences have few digits
-        left: `against` has them all. Under a smoothing of 0 a probability may be 0 or 1. Its weight
-        would be infinite, and 0 times that is no number: such a plug-in is refused.
+        If columns are far from zero, scores are large and their differences lose digits; `against`
+        computes them accurately. With smoothing 0, a probability may be 0 or 1. Its weight would be
+        infinite, and 0 times infinity is NaN, so this raises an error.
 
         Examples
         --------
@@ -382,14 +384,14 @@ class InspectionMixin(ModelHolder):
             c, k = np.argwhere(infinite)[0]
             raise ValueError(
                 f"feature {terms.names[k]!r}, class {labels[c]!r}: a probability is 0, which has "
-                f"no finite weight ({infinite.sum()} such weights). Use estimate='mean', or a "
-                "larger smoothing."
+                f"no finite weight ({infinite.sum()} such weights). Use estimate='mean', or more "
+                "smoothing."
             )
         if place is not None:
             if not density.live[place]:
                 raise ValueError(
-                    f"against: class {against!r} has probability 0, so nothing has log-odds "
-                    "against it."
+                    f"against: class {against!r} has probability 0, so log-odds against it are "
+                    "infinite."
                 )
             form = form_of(*parts, place)
         form = form.ordered(terms.order)
@@ -409,10 +411,10 @@ class InspectionMixin(ModelHolder):
         Returns
         -------
         array, or scipy.sparse.csr_array for a sparse table, (row, feature)
-            Numbers and counts are themselves; of yes and no, or of what is above a `Bernoulli`'s
-            threshold, a one is a yes; of levels, a one is the level that the cell holds; of words,
-            the counts are divided by 1 + n / `temper_length_` where that is known. `x @
-            form.w.values.T + form.b.values` are the scores of the classes, `(row, class)`.
+            Numbers and counts are unchanged; yes, or a number above a `Bernoulli`'s threshold, is
+            1, and no is 0; levels are one-hot encoded; counts of words are divided by 1 + n /
+            `temper_length_` if the model has that. `x @ form.w.values.T + form.b.values` are the
+            scores of the classes, `(row, class)`.
 
         See Also
         --------
@@ -420,9 +422,10 @@ class InspectionMixin(ModelHolder):
 
         Notes
         -----
-        A missing cell in a column of levels, and one of a level that was never learnt, is all
-        zeros, which leaves the column out, exactly. Rows that lack another cell have a b of their
-        own, without that column's part, so they are refused; `predict_proba` knows them.
+        A missing cell in a column of levels, or a level that did not occur in training, is encoded
+        as all zeros, which leaves the column out exactly. If a cell of another column is missing,
+        the row needs a different b, without that column's term, so it raises an error;
+        `predict_proba` accepts such rows.
 
         Examples
         --------
@@ -451,11 +454,11 @@ class InspectionMixin(ModelHolder):
 
     @property
     def _plugged(self) -> str:
-        """Estimate of the parameters that is nearest to what predicts."""
+        """The plug-in estimate that is closest to the model's predictions."""
         return "mean" if self.estimate == "predictive" else self.estimate
 
     def _linear(self) -> Joint:
-        """Return the parameters plugged in; an error where the scores are not linear."""
+        """Return the parameters plugged in; raise if the scores are not linear."""
         density = predictor(self.fitted_, self._plugged)
         pairs = zip(self.schema_.blocks, self.model_.posterior.blocks, strict=True)
         refuse_nonlinear([block for block, belief in pairs if not belief.is_linear])
@@ -467,35 +470,35 @@ class InspectionMixin(ModelHolder):
         Parameters
         ----------
         table : str, default "t"
-            The name of the table, which has the columns that were fitted.
+            The name of the table, which must have the columns seen in `fit`.
         key : str or sequence of str, default ()
-            Names of columns that the answer keeps, such as an identifier.
+            Columns to include in the result, such as an identifier.
 
         Returns
         -------
         str
-            One statement in standard SQL but for the word ``MATERIALIZED``, with a column
+            One statement in standard SQL, except for the keyword ``MATERIALIZED``, with a column
             ``p_<label>`` for each class.
 
         Raises
         ------
         ValueError
-            For what no such SELECT can compute: texts, columns modelled jointly by a covariance,
-            ``unseen="error"``, ``estimate`` other than ``"predictive"``, levels that are dates, and
-            tables of very many numbers; and where a key has the name of a probability. The message
-            says what to do.
+            For models that such a SELECT cannot compute: texts, columns modelled jointly by a
+            covariance, ``unseen="error"``, ``estimate`` other than ``"predictive"``, levels that
+            are dates, and models with too many parameters; and if a key has the name of a
+            probability. The message says what to do.
 
         See Also
         --------
-        NaiveBayes.predict_proba : The probabilities, which are the same.
+        NaiveBayes.predict_proba : The same probabilities.
 
         Notes
         -----
-        It needs the functions ``abs``, ``ln`` and ``exp`` and the word ``MATERIALIZED``, which
-        SQLite has since 3.35. A missing cell is NULL, and silent; a level that was never seen is
-        silent, too, unless it is reserved. Levels are compared by ``=``: text with text, numbers
-        with numbers, flags with ``TRUE`` and ``FALSE``. Cells are not checked, as `predict_proba`
-        checks them: a count must not be negative.
+        The statement needs the functions ``abs``, ``ln`` and ``exp`` and the keyword
+        ``MATERIALIZED``, which SQLite has since 3.35. A missing cell is NULL, and is left out; so
+        is a level that did not occur in training, unless one is reserved for it. Levels are
+        compared by ``=``: text with text, numbers with numbers, flags with ``TRUE`` and ``FALSE``.
+        Unlike `predict_proba`, the statement does not check cells: a count must not be negative.
 
         Examples
         --------
@@ -507,19 +510,19 @@ class InspectionMixin(ModelHolder):
         check_is_fitted(self)
         if self.estimate != "predictive":
             raise ValueError(
-                "to_sql: it computes the posterior predictive, and this model predicts by "
+                "to_sql: the SELECT computes the posterior predictive, and this model has "
                 f"estimate={self.estimate!r}. Set estimate='predictive'."
             )
         return write_select(self.fitted_, table, [key] if isinstance(key, str) else key)
 
     def _html_repr(self) -> str:
-        """Return scikit-learn's display, and below it what was learnt."""
+        """Return scikit-learn's display, followed by the summary of a fitted model."""
         learnt = self.summary()._repr_html_() if hasattr(self, "model_") else ""
         return super()._html_repr() + learnt  # type: ignore[misc]  # BaseEstimator's
 
 
 def refuse_nonlinear(blocks: Sequence[Block]) -> None:
-    """Raise where there are blocks whose log-density is not linear in their cells."""
+    """Raise if the log density of any block is not linear in its cells."""
     if any(block.repeats for block in blocks):
         raise ValueError(
             "linear_form: with dependence between columns, or flags of missing cells, the scores "
@@ -529,11 +532,11 @@ def refuse_nonlinear(blocks: Sequence[Block]) -> None:
         names = [name for block in blocks for name in block.names]
         families = sorted({type(block.family).__name__ for block in blocks})
         raise ValueError(
-            f"linear_form: the log-density of {list_names(names, to_text=repr)} "
-            f"({', '.join(families)}) is not linear in what the columns hold. Numbers need one "
-            "variance for all classes, Gaussian(shared=True), or MultivariateGaussian(shared=True) "
-            "for a block; levels modelled jointly have no weights of their own: declare "
-            "Categorical; or drop the columns."
+            f"linear_form: the log density of {list_names(names, to_text=repr)} "
+            f"({', '.join(families)}) is not linear in the cells. Numbers need one variance for "
+            "all classes, Gaussian(shared=True), or MultivariateGaussian(shared=True) for a block; "
+            "levels modelled jointly have no separate weights: declare Categorical; or drop the "
+            "columns."
         )
 
 
@@ -544,8 +547,8 @@ def refuse_missing_numbers(block: Block, numbers: Any) -> None:
         row, j = (places[missing][0] for places in cells.coords)
         raise ValueError(
             f"column {block.names[j]!r}: a cell is missing at row {row} ({missing.sum()} such "
-            "cells in the block), which takes the column's part of b away too. Drop such rows, or "
-            "use predict_proba, which leaves the cell out, exactly."
+            "cells in the block), so b would have to omit the column's term. Drop such rows, or "
+            "use predict_proba, which leaves the cell out exactly."
         )
 
 
@@ -553,7 +556,7 @@ def refuse_missing_numbers(block: Block, numbers: Any) -> None:
 
 
 def describe_features(estimator: Any) -> list[dict[str, Any]]:
-    """Return what is known of each feature, in the table's order."""
+    """Return the summary of each feature, in the table's order."""
     fitted = estimator.fitted_.of_columns
     keys = fitted.schema.keys
     rejected = results.datasets.rejected(fitted.schema.choices)
@@ -583,7 +586,7 @@ def describe_features(estimator: Any) -> list[dict[str, Any]]:
 def measure_features(fitted: Fitted, b: int) -> Array:
     """Return the log evidence, log Bayes factor and missing cells of a block's features, `(3, f)`.
 
-    NaN where one is not known.
+    NaN where a number is not defined.
     """
     block = fitted.schema.blocks[b]
     prior = fitted.model.prior.blocks[b]
@@ -599,7 +602,7 @@ def measure_features(fitted: Fitted, b: int) -> Array:
     if stats.cells is not None and not block.family.words:
         rows = fitted.model.stats.classes.counts.sum()
         missing = rows - stats.cells.sum(axis=0).reshape(-1)
-        numbers[2] = np.where(missing < 1e-9 * rows, 0.0, missing)  # no more than rounding
+        numbers[2] = np.where(missing < 1e-9 * rows, 0.0, missing)  # only rounding errors
     return numbers
 
 
@@ -619,7 +622,7 @@ def describe_model(estimator: Any) -> tuple[str, ...]:
     prior = estimator.class_prior_
     class_prior = "known probabilities, see class_prior_"
     if isinstance(prior, Dirichlet):
-        class_prior = f"Dirichlet, each label as if seen {times(prior.concentration)} before"
+        class_prior = f"Dirichlet, as if each label had been seen {times(prior.concentration)}"
     predictions = "posterior predictive"
     if estimator.estimate != "predictive":
         predictions = f"parameters plugged in, estimate={estimator.estimate!r}"
@@ -631,14 +634,14 @@ def describe_model(estimator: Any) -> tuple[str, ...]:
             "them in the forest; see links_"
         )
     if estimator.schema_.covariance is not None:
-        dependence += "; columns once more as one Gaussian, see covariance_"
+        dependence += "; columns are also modelled as one Gaussian, see covariance_"
     if estimator.schema_.missing is not None:
         flags = count(len(estimator.schema_.missing.places), "column")
         dependence += f"; missing cells of {flags} are evidence, see missing_"
     try:
         evidence = f"{fixed(estimator.log_evidence_, 1)} nats"
     except ValueError:
-        evidence = "not defined, as a prior is improper"
+        evidence = "undefined, because a prior is improper"
     return (
         f"Rows: {number(counts.sum(), 6)}",
         f"Classes (rows): {list_names(classes, MAX_CLASSES)}",

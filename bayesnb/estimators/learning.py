@@ -1,6 +1,6 @@
-"""Learning over time: fit, add rows or another model, take rows back, and let what was learnt fade.
+"""Incremental learning: fit, add rows, merge models, remove rows, and discount old rows.
 
-All of it is the algebra of stats. A call that fails leaves the estimator as it was.
+All of these add, subtract or scale statistics. A call that fails leaves the estimator unchanged.
 """
 
 from collections.abc import Callable
@@ -60,14 +60,14 @@ from bayesnb.selection.pair_evidence import LabelledRows, Work
 from bayesnb.selection.unlabelled import Unlabelled
 
 GROW = "Fit with all of them declared as `classes`, or let partial_fit add them: grow_classes=True."
-DIGITS = 1e-8  # how far off a belief may be after rows were taken back, relative to its scale
-XYWeight = tuple[Any, Any, Any]  # X, y and sample_weight, as a user gives them
+DIGITS = 1e-8  # largest rounding error of a belief after rows are removed, relative to its scale
+XYWeight = tuple[Any, Any, Any]  # X, y and sample_weight, as the user passes them
 
 
 class IncrementalMixin(ModelHolder):
-    """What was learnt is a sum of statistics, and so can grow, shrink and fade.
+    """A fitted model is a sum of statistics, so rows can be added, removed and discounted.
 
-    The prior stays what it was.
+    The prior does not change.
     """
 
     unlabelled_weight_: float
@@ -75,10 +75,10 @@ class IncrementalMixin(ModelHolder):
     def fit(
         self, X: Any, y: Any, sample_weight: Any = None, *, unlabelled_weight: Any = None
     ) -> Self:
-        """Learn from a table and its labels; what was learnt before is forgotten.
+        """Fit the model to a table and its labels. An earlier fit is discarded.
 
-        The rows are counted in one pass. The posterior follows from the counts in closed form, and
-        nothing is drawn.
+        The statistics of the rows are computed in one pass. The posterior follows from them in
+        closed form, without sampling.
 
         Parameters
         ----------
@@ -90,11 +90,11 @@ class IncrementalMixin(ModelHolder):
         sample_weight : sequence of float or None, default=None
             Weights of the rows, 0 or more. A row of weight 2 counts as two such rows.
         unlabelled_weight : "auto", float or None, default=None
-            What a row counts whose label is missing: None, NaN, or -1 among numbers. Such rows are
-            learnt by expectation and maximisation, with the probabilities of the classes in place
-            of a label. ``"auto"`` compares 0, 0.1, 0.3 and 1 by labelled rows that are held out,
-            and takes 0 unless another one is clearly better; ``unlabelled_weight_`` says which.
-            None: a missing label is an error.
+            The weight of a row whose label is missing: None, NaN, or -1 among numbers. Such rows
+            are fitted by expectation-maximisation, with class probabilities in place of a label.
+            ``"auto"`` compares 0, 0.1, 0.3 and 1 on held-out labelled rows, and uses 0 unless
+            another is clearly better; ``unlabelled_weight_`` is the weight that was used. None: a
+            missing label is an error.
 
         Returns
         -------
@@ -106,12 +106,12 @@ class IncrementalMixin(ModelHolder):
         ValueError
             For cells outside the support of their family, labels that are missing or not in
             ``classes``, and parameters that contradict each other. The message names the column or
-            row, and what to do. The estimator stays as it was.
+            row, and what to do. The estimator is left unchanged.
 
         See Also
         --------
-        partial_fit : Learn from more rows.
-        bayesnb.scale.fit_files : Learn from files of any size.
+        partial_fit : Add rows.
+        bayesnb.scale.fit_files : Fit to files of any size.
         predict_proba : Class probabilities of new rows.
 
         Examples
@@ -137,11 +137,11 @@ class IncrementalMixin(ModelHolder):
         *,
         grow_classes: bool = False,
     ) -> Self:
-        """Learn from more rows, on top of what was learnt before.
+        """Add rows to the fitted model.
 
-        In any batches, and in any order, it equals ``fit`` on all rows to round-off, where
-        families, priors and exponents are declared. Families, links and priors that are chosen from
-        data are chosen from the first batch, and exponents change from batch to batch; see the
+        If families, priors and exponents are declared, the result equals ``fit`` on all rows to
+        round-off, in any batches and any order. Families, links and priors that are chosen from
+        data are chosen from the first batch, and exponents are updated with each batch; see the
         class's notes.
 
         Parameters
@@ -151,12 +151,12 @@ class IncrementalMixin(ModelHolder):
         y : sequence of labels
             One for each row.
         classes : sequence or None, default=None
-            All labels that exist. The first call needs them, here or in the constructor, unless
+            All possible labels. The first call needs them, here or in the constructor, unless
             ``grow_classes`` is True.
         sample_weight : sequence of float or None, default=None
             Weights of the rows, 0 or more.
         grow_classes : bool, default=False
-            Whether labels that are new become classes, of which nothing was seen before.
+            Whether new labels become new classes.
 
         Returns
         -------
@@ -167,14 +167,14 @@ class IncrementalMixin(ModelHolder):
         ------
         ValueError
             For the errors of ``fit``, and for labels that are not among the classes. The estimator
-            stays as it was.
+            is left unchanged.
 
         See Also
         --------
-        fit : Learn from one table, and forget what was learnt before.
-        merge : Put two fitted estimators together.
-        forget : Take rows back.
-        decay : Let old rows count less.
+        fit : Fit to one table, discarding an earlier fit.
+        merge : Combine two fitted estimators.
+        forget : Remove rows.
+        decay : Reduce the weight of old rows.
 
         Examples
         --------
@@ -199,43 +199,43 @@ class IncrementalMixin(ModelHolder):
         return self._learn((X, y, sample_weight), before, declared, grow_classes)
 
     def merge(self, other: Self) -> Self:
-        """Return a new estimator that has learnt the rows of this one and of another.
+        """Return a new estimator fitted to the rows of this one and of another.
 
         Parameters
         ----------
         other : NaiveBayes or a preset
-            A fitted estimator of the same class, with the same columns, families and priors. It may
-            know other labels and other levels: they are united by name.
+            A fitted estimator of the same class, with the same columns, families and priors. Its
+            labels and levels may differ: they are matched by name.
 
         Returns
         -------
         NaiveBayes or a preset
-            A new fitted estimator, with the parameters of this one. Neither of the two changes.
+            A new fitted estimator, with the parameters of this one. Both are left unchanged.
 
         Raises
         ------
         TypeError
             For an estimator of another class.
         ValueError
-            For other columns or families, and for new classes where a prior is not the same for all
-            classes, as it says nothing about new ones.
+            For different columns or families, and for new classes if a prior differs between
+            classes, because it does not define a prior for new ones.
 
         See Also
         --------
-        partial_fit : Learn from more rows.
-        bayesnb.scale.fit_shards : Learn from parts, with a prior and exponents from all rows.
+        partial_fit : Add rows.
+        bayesnb.scale.fit_shards : Fit to parts, with a prior and exponents from all rows.
 
         Notes
         -----
-        The result is what ``partial_fit`` on the other's rows would make of a copy of this one, to
-        round-off, but for exponents. Everything that is not counted is this one's: ``class_prior``,
-        ``estimate``, a prior that took its scale from the data, such as that of ``Gaussian()``, and
-        ``temper_``, also where rows chose it. There are no rows to choose it by, and what both
-        models know of it cannot be multiplied: the prior that they have in common is an average
-        over its widths, which would count twice and cannot be divided out.
+        The result equals ``partial_fit`` of this model on the other's rows, to round-off, except
+        for exponents. Everything but the statistics comes from this model: ``class_prior``,
+        ``estimate``, a prior whose scale is estimated from the data, such as that of
+        ``Gaussian()``, and ``temper_``, even if it was estimated. There are no rows to estimate it
+        from, and the two posteriors of exponents cannot be multiplied: their common prior, an
+        average over widths, would count twice and cannot be divided out.
 
-        With priors and exponents that are given, ``a.merge(b)`` equals ``b.merge(a)``, and any
-        number of models can be merged in any order. Classes that only the other knows are added.
+        With fixed priors and exponents, ``a.merge(b)`` equals ``b.merge(a)``, and any number of
+        models can be merged in any order. Classes that only the other has are added.
 
         Examples
         --------
@@ -257,17 +257,17 @@ class IncrementalMixin(ModelHolder):
         return copy(self)._set_model(self.fitted_.shard + other.fitted_.shard, self.fitted_)
 
     def forget(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Take rows back, as if they had never been learnt.
+        """Remove training rows, as if the model had never been fitted to them.
 
         Parameters
         ----------
         X : table of rows
-            Rows that were learnt. They are needed, as the estimator keeps only statistics.
+            Training rows. They are needed because the estimator keeps only statistics.
         y : sequence of labels
-            The labels with which they were learnt.
+            Their labels in training.
         sample_weight : sequence of float or None, default=None
-            The weights with which they were learnt. A smaller weight takes back a part. After
-            ``decay``, a row has the weight to which it faded.
+            Their weights in training. A smaller weight removes a part of a row. After ``decay``, a
+            row has its reduced weight.
 
         Returns
         -------
@@ -277,29 +277,29 @@ class IncrementalMixin(ModelHolder):
         Raises
         ------
         ValueError
-            For rows that cannot have been learnt, and where too few digits would be left. The
-            estimator stays as it was.
+            For rows that cannot be training rows, and if too few digits would be left. The
+            estimator is left unchanged.
 
         See Also
         --------
-        partial_fit : Learn from more rows.
-        decay : Let old rows count less.
+        partial_fit : Add rows.
+        decay : Reduce the weight of old rows.
 
         Notes
         -----
-        The model equals one that was fitted without these rows, under the same prior: one that took
-        its scale from the data, such as that of ``Gaussian()``, keeps it. Levels, classes and
-        ``temper_`` stay as well. Counts are exact as long as weights are whole numbers.
+        The model equals one fitted without these rows, under the same prior: a prior whose scale is
+        estimated from the data, such as that of ``Gaussian()``, keeps that scale. Levels, classes
+        and ``temper_`` are kept as well. Counts are exact if weights are whole numbers.
 
-        Rows that were never learnt are an error where that can be noticed: an unknown label or
-        level, more of something than there is, or a rest that no rows can make, such as a spread
-        below zero. Other rows that were never learnt cannot be distinguished from those that were,
-        as the rows are not kept.
+        Rows that were never in the training data are an error if this can be detected: an unknown
+        label or level, a count that would become negative, or a remainder that no rows can have,
+        such as a negative variance. Other rows cannot be detected, because the training rows are
+        not kept.
 
-        Where what stays of a Gaussian column is far smaller than what goes, as with an outlier of
-        1e9 among numbers around 1, too few digits are left. Where a belief could be off by more
-        than 1e-8 of its scale, that is an error: fit again on what stays. The rounding errors of
-        many calls add up.
+        If the remaining cells of a Gaussian column are far smaller than those removed, such as
+        numbers around 1 after an outlier of 1e9, too few digits are left. A possible error of more
+        than 1e-8 of a belief's scale raises: fit again on the remaining rows. The rounding errors
+        of many calls add up.
 
         Examples
         --------
@@ -322,10 +322,10 @@ class IncrementalMixin(ModelHolder):
         return self._set_model(rest, self.fitted_)
 
     def decay(self, factor: float) -> Self:
-        """Let everything learnt count less: the weight of every row is multiplied by a factor.
+        """Discount all training rows: the weight of every row is multiplied by a factor.
 
-        Called once a day, or once a batch, a row of age t counts factor**t. This is exponential
-        forgetting, for data that drift.
+        If it is called once a day, or once a batch, a row of age t has weight factor**t. This is
+        exponential forgetting, for data that drift.
 
         Parameters
         ----------
@@ -336,7 +336,7 @@ class IncrementalMixin(ModelHolder):
         Returns
         -------
         self : NaiveBayes
-            The estimator with faded statistics.
+            The estimator with discounted statistics.
 
         Raises
         ------
@@ -345,15 +345,15 @@ class IncrementalMixin(ModelHolder):
 
         See Also
         --------
-        forget : Take rows back.
-        Live : A model that learns while other threads ask it.
+        forget : Remove rows.
+        Live : A model that learns while other threads predict with it.
 
         Notes
         -----
-        Only the statistics fade: the posterior goes back to the prior, that of the class
-        probabilities too. Classes that no longer occur fade as well. ``partial_fit``, ``decay``,
-        ``partial_fit`` equals ``fit`` with weights. ``log_evidence_`` is then that of weighted
-        rows, not a probability of data.
+        Only the statistics are scaled: the posteriors move towards the prior, including that of the
+        class probabilities. Classes that no longer occur become less probable. ``partial_fit``,
+        ``decay``, ``partial_fit`` equals ``fit`` with weights. ``log_evidence_`` is then that of
+        weighted rows, not a probability of data.
 
         Examples
         --------
@@ -366,7 +366,7 @@ class IncrementalMixin(ModelHolder):
         if not (isinstance(factor, Real) and 0 < float(factor) <= 1):
             raise ValueError(
                 f"decay: the factor must be a number above 0, and at most 1, got {factor!r}. To "
-                "start again, call fit."
+                "start over, call fit."
             )
         seen = self.fitted_.shard
         faded = replace(
@@ -384,7 +384,7 @@ class IncrementalMixin(ModelHolder):
         grow: bool = False,
         is_whole: bool = False,
     ) -> Self:
-        """Learn from rows; warn of columns where they are all rows."""
+        """Add rows to a fitted model, or fit to them; warn about columns if they are all rows."""
         self._check_arguments()
         X, y, sample_weight = rows
         if is_lazy(X):
@@ -403,7 +403,7 @@ class IncrementalMixin(ModelHolder):
         return self
 
     def _learn_unlabelled(self, rows: XYWeight, unlabelled_weight: Any) -> Self:
-        """Learn from rows of which some have no label."""
+        """Fit to rows, some without a label."""
         is_number = isinstance(unlabelled_weight, Real) and not isinstance(unlabelled_weight, bool)
         is_weight = is_number and 0 <= float(unlabelled_weight) < np.inf
         if not (is_weight or str(unlabelled_weight) == AUTO):
@@ -418,7 +418,7 @@ class IncrementalMixin(ModelHolder):
         table = self._table(X, reset=True)
         check_consistent_length(range(table.rows), unlabelled)
         if unlabelled.all():
-            raise ValueError("no row has a label: nothing says what the classes are.")
+            raise ValueError("no row has a label, so the classes are unknown.")
         counts = np.ones(table.rows)
         if sample_weight is not None:
             counts = weights(sample_weight, table.rows)
@@ -449,7 +449,7 @@ class IncrementalMixin(ModelHolder):
         return self
 
     def _widened(self, table: Table) -> Self:
-        """Return a copy that also knows the levels of a table, of which it has seen none."""
+        """Return a copy that also has the levels of a table, with counts of 0."""
         fitted = self.fitted_
         shard = fitted.shard.laid_out(fitted.classes, fitted.schema.grown(table))
         rule = self._class_prior_rule(fitted.classes)
@@ -468,7 +468,7 @@ class IncrementalMixin(ModelHolder):
     ) -> tuple[Shard, Rows]:
         """Return the stats of rows, and the rows as they were read.
 
-        What is known of the columns gives their schema; else the rows teach one.
+        `read_columns` gives the schema of the table; if it is None, the schema is learnt.
         """
         table, labels, weight = label_rows(table, y, sample_weight)
         classes = known_classes(labels, before, declared, grow)
@@ -485,7 +485,7 @@ class IncrementalMixin(ModelHolder):
     def _schema_of(
         self, table: Table, codes: Array, weight: Array | None, classes: Array
     ) -> Schema:
-        """Learn a table's columns: families, some of them chosen by these rows, and levels."""
+        """Return the schema of a table: levels and families, some of them chosen by these rows."""
         rows = LabelledTable(table, codes, weight, classes, self._class_prior_rule(classes))
         families, choices, grids = choose_families(families_of(self._families(), table), rows)
         schema = replace(Schema.learn(table, families, weight, grids), choices=choices)
@@ -499,13 +499,13 @@ class IncrementalMixin(ModelHolder):
         return try_covariance(schema, rows) if kind in (COVARIANCE, ALL) else schema
 
     def _set_model(self, shard: Shard, before: Fitted | None, rows: Rows | None = None) -> Self:
-        """Hold the model of all rows of a shard; a prior that was there before stays."""
+        """Set the model of all rows of a shard, with the prior of an earlier fit, if any."""
         self._check_arguments()
         known = None if before is None else (before.model, before.shard)
         model = model_of(shard, self._class_prior_rule(shard.classes), known)
         fitted = Fitted(shard.classes, shard.schema, model)
         covariance = shard.schema.covariance
-        if covariance is not None and covariance.gain is None:  # it is not known if it stays
+        if covariance is not None and covariance.gain is None:  # not yet decided whether to keep it
             if rows is not None:
                 return self._set_fitted(
                     keep_covariance(fitted, rows, self._find_new_temper, self.n_jobs)
@@ -517,7 +517,7 @@ class IncrementalMixin(ModelHolder):
     def _find_new_temper(
         self, model: Model, rows: Any, scores: tuple[Array, Array] | None = None
     ) -> Temper:
-        """Return exponents, which rows may choose, by their scores if these are known."""
+        """Return exponents, estimated from rows or given; `scores` saves scoring the rows."""
         rule = self._temper_rule
         if rule not in (COLUMNS, LOO):
             return Temper(float(rule or 1))
@@ -530,7 +530,7 @@ class IncrementalMixin(ModelHolder):
     def _find_temper(
         self, model: Model, shard: Shard, before: Fitted | None, rows: Rows | None
     ) -> Temper:
-        """Return the exponents in use; those chosen by rows stay where there are no rows."""
+        """Return the exponents; without rows, those that were estimated are kept."""
         rule = self._temper_rule
         if rows is None and rule in (COLUMNS, LOO):
             return Temper() if before is None else before.temper
@@ -540,7 +540,7 @@ class IncrementalMixin(ModelHolder):
         return update_exponents(before.temper, rewind_model(model, known.stats), rows)
 
     def _check_digits(self, gone: Shard, rest: Shard) -> None:
-        """Raise where subtraction leaves too few digits of beliefs, or of an estimate."""
+        """Raise if subtraction leaves too few digits of beliefs, or of an estimate."""
         fitted = self.fitted_
         parts = (each.stats.blocks for each in (fitted.model, gone, rest))
         for block, belief, *stats in zip(
@@ -552,13 +552,13 @@ class IncrementalMixin(ModelHolder):
                 c, f = np.unravel_index(off.argmax(), off.shape)
                 raise ValueError(
                     f"column {block.keys[f]!r}, class {fitted.classes.tolist()[c]!r}: these rows "
-                    "are so large a part of what was learnt that the rest would be off by "
-                    f"{off[c, f]:.1g} of its scale, by rounding errors ({DIGITS:g} is allowed). "
-                    "Fit again on the other rows. Nothing was forgotten."
+                    "are so large a part of the statistics that rounding errors in the rest could "
+                    f"reach {off[c, f]:.1g} of its scale ({DIGITS:g} is allowed). Fit again on the "
+                    "other rows. Nothing was forgotten."
                 )
 
 
-# Parts of a table, which are counted anywhere
+# Statistics of parts of a table, wherever they are computed
 
 
 def count_shard(
@@ -568,10 +568,10 @@ def count_shard(
     known: Schema | None = None,
     first: int | None = None,
 ) -> Shard | None:
-    """Return the stats of rows, to be learnt with those of other shards; None for no row.
+    """Return the stats of rows, to be added to those of other shards; None without rows.
 
-    Families and grids are those of a schema that is `known`, if one is, so that the stats can
-    be added up. `first` is the number of rows before these, where it is known.
+    Families and grids are those of the `known` schema, if given, so that the stats can be
+    added up. `first` is the number of rows before these, if known.
     """
     estimator._check_arguments()
     X, y, sample_weight = rows
@@ -593,7 +593,7 @@ def count_shard(
 def count_lazy_rows(
     estimator: Any, rows: XYWeight, before: Fitted | None, declared: Any, grow: bool
 ) -> Shard:
-    """Return the stats of rows of Dask, counted partition by partition, on the grids of others."""
+    """Return the stats of Dask rows, computed by partition, on the grids of earlier rows."""
     dask = dask_room()
     known = None
     if before is not None:
@@ -606,30 +606,30 @@ def count_lazy_rows(
     total = dask.count_partitions(estimator, rows, declared, known)
     if total is None:
         raise ValueError(
-            "there is no row to learn from: all partitions are empty, or all weights zero."
+            "there is no row to learn from: all partitions are empty, or all weights are zero."
         )
     return total
 
 
 def name_of(y: Any) -> str | None:
-    """Return the name of labels, which a series may have."""
+    """Return the name of the labels, if they are a named series."""
     name = getattr(y, "name", None)
     return name if isinstance(name, str) else None
 
 
 def learns_from_first_rows(estimator: Any) -> bool:
-    """Return whether the first rows decide on families, grids or links for all others."""
+    """Return whether families, grids or links for all rows are chosen from the first ones."""
     families = estimator._families()
     return not isinstance(families, Family) or families.has_grid or adds_to_columns(estimator)
 
 
 def learn_shard(estimator: Any, shard: Shard, *, more: bool = False) -> Any:
-    """Learn the rows of a shard: in place of what was learnt before, or besides it."""
+    """Fit to the rows of a shard, or add them to the fitted model if `more`."""
     if estimator.temper in (COLUMNS, LOO) and shard.kept is None:
         raise ValueError(
-            f"temper={estimator.temper!r} finds exponents by rows, and these shards have kept "
-            "none. Count them by shard(model, X, y, keep_rows=True) of a model with this temper, "
-            "or give temper a number."
+            f"temper={estimator.temper!r} estimates exponents from rows, and these shards keep "
+            "none. Make them by shard(model, X, y, keep_rows=True) with a model that has this "
+            "temper, or give temper a number."
         )
     before = estimator.fitted_ if more else None
     total = shard if before is None else before.shard.followed_by(shard)

@@ -1,9 +1,9 @@
 """Naive Bayes over columns of any kind, and presets with one family for all columns.
 
-`NaiveBayes` is five capabilities over one fitted model.
+`NaiveBayes` combines mixins over one fitted model.
 
-Presets have scikit-learn's names and arguments; `var_smoothing` does nothing, as there is a prior
-in its place. Where an estimate is plugged in, they have its fitted attributes too, read-only. Their
+Presets have scikit-learn's names and arguments; `var_smoothing` has no effect, because a prior
+replaces it. With a plug-in estimate, they also have its fitted attributes, read-only. Their
 `class_prior` is None (learnt, under a Dirichlet(1)), "empirical", "uniform", or known probabilities
 in the order of `classes_`; `fit_prior=False` is "uniform". For scikit-learn's own numbers:
 `estimate="mean", class_prior="empirical"` in the discrete classes, `estimate="mle",
@@ -45,7 +45,7 @@ from bayesnb.model.product import Model
 from bayesnb.persistence import Saved
 
 VAR_SMOOTHING = 1e-9  # scikit-learn's default
-LEAST_ALPHA = 1e-10  # of scikit-learn, which takes a smaller alpha for it under force_alpha=False
+LEAST_ALPHA = 1e-10  # scikit-learn raises a smaller alpha to this if force_alpha=False
 
 
 class NaiveBayes(
@@ -90,7 +90,7 @@ class NaiveBayes(
         probable; ``"empirical"``, the shares of the rows; or ``{label: probability}``, known
         probabilities.
     classes : sequence or None, default=None
-        All labels that exist. None: those of ``y``. A declared class without rows keeps its prior
+        All possible labels. None: those of ``y``. A declared class without rows keeps its prior
         probability.
     temper : "auto", "columns", "loo", "none", float or None, default="auto"
         Exponents: weights of the columns' evidence. Naive Bayes is overconfident if columns depend
@@ -287,7 +287,7 @@ class NaiveBayes(
     def _params_declaring(self, families: dict[Hashable, Any]) -> dict[str, Any]:
         if isinstance(self._families(), Family):
             return {"families": next(iter(families.values()))}
-        # what "auto" stands for where nothing is declared stays, now that families are
+        # keep what "auto" meant before families were declared
         return {
             "families": families,
             "temper": self._temper_rule,
@@ -304,19 +304,19 @@ class NaiveBayes(
         return self.class_prior
 
     def save(self, path: Any) -> None:
-        """Write the fitted estimator to a file, from which ``bayesnb.load`` reads it again.
+        """Write the fitted estimator to a file that ``bayesnb.load`` reads.
 
         Parameters
         ----------
         path : str or os.PathLike
-            Name of the file, such as ``"model.bnb"``. A file that is there already is replaced,
-            once the new one is completely on the disk.
+            Name of the file, such as ``"model.bnb"``. An existing file is replaced once the new one
+            is completely on the disk.
 
         Raises
         ------
         ValueError
-            For families or estimators that are not bayesnb's, and labels or levels that are neither
-            text nor numbers.
+            For families or estimators that are not bayesnb's, and for labels or levels that are
+            neither text nor numbers.
 
         See Also
         --------
@@ -326,7 +326,7 @@ class NaiveBayes(
         Notes
         -----
         The file is a zip archive of ``model.json``, arrays in NumPy's format, and checksums. It
-        holds no code. Requests of metadata routing are not kept.
+        holds no code. Metadata routing requests are not saved.
 
         Examples
         --------
@@ -360,7 +360,7 @@ class NaiveBayes(
             inputs.categorical = inputs.string = family.has_levels
             inputs.positive_only = family.positive_only
             tags.classifier_tags.poor_score = not family.continuous
-        else:  # sparse tables are refused unless they hold counts, so that is not promised
+        else:  # sparse tables are accepted only if they hold counts, so the tag is not set
             inputs.allow_nan = inputs.string = True
         return tags
 
@@ -370,13 +370,13 @@ class NaiveBayes(
 
 @dataclass_transform(kw_only_default=True, eq_default=False)
 def preset[T](estimator: type[T]) -> type[T]:
-    """Give a class its `__init__`; it is shown and compared as any estimator."""
+    """Make a dataclass for its `__init__` only; `repr` and equality are the estimator's."""
     return dataclass(kw_only=True, eq=False, repr=False)(estimator)
 
 
 @preset
 class Preset(NaiveBayes):
-    """One family for all columns, and scikit-learn's words for the class prior."""
+    """One family for all columns, and scikit-learn's parameters for the class prior."""
 
     fit_prior: bool = True
     class_prior: Any = None
@@ -400,19 +400,19 @@ class Preset(NaiveBayes):
         return np.array(self._plugged_in().log_class)
 
     def _plugged_in(self) -> Any:
-        """Return the parameters that predict; an AttributeError where they are integrated out."""
+        """Return the plug-in parameters; an AttributeError if they are integrated out."""
         self._check_fitted()
         if self.estimate == "predictive":
             raise AttributeError(
                 "estimate='predictive' integrates the parameters out, so there are no fitted "
                 "values of them. Use estimate='mean', 'map' or 'mle' for scikit-learn's "
-                "attributes, or `posterior_`, the beliefs."
+                "attributes, or `posterior_` for their posterior."
             )
         return self._predictor()
 
     @property
     def _class_prior(self) -> Any:
-        """Prior of the class probabilities, by whichever parameter it was given."""
+        """Prior of the class probabilities, from `class_prior` or `fit_prior`."""
         return self.class_prior if self.fit_prior or self.class_prior is not None else "uniform"
 
 
@@ -426,31 +426,31 @@ class GaussianNB(Preset):
     Parameters
     ----------
     prior : NormalInverseGamma or None, default=None
-        The belief about means and variances before the data. None: a weak one on the scale of the
-        data, see ``Gaussian``.
+        The prior of means and variances. None: a weak one on the scale of the data, see
+        ``Gaussian``.
     shared : bool, default=False
         Whether a column has one variance for all classes.
     priors : array or None, default=None
-        Probabilities of the classes: scikit-learn's name of ``class_prior`` in this class.
+        Probabilities of the classes: scikit-learn's name for ``class_prior`` in this class.
     var_smoothing : float, default=1e-09
-        Taken because scikit-learn has it. It does nothing, as a prior takes its place, and another
-        value than the default is an error: use ``prior``.
+        Accepted for compatibility with scikit-learn. It has no effect, because a prior replaces it,
+        and any value but the default is an error: use ``prior``.
     fit_prior : bool, default=True
-        Whether class probabilities are learnt. False stands for ``class_prior="uniform"``.
+        Whether class probabilities are learnt. False means ``class_prior="uniform"``.
     class_prior : None, "empirical", "uniform", array, float, Dirichlet or dict, default=None
         The prior of the class probabilities. None: learnt, under a Dirichlet(1). ``"empirical"``:
         the shares of the rows. ``"uniform"``: all classes equally probable. An array: known
         probabilities in the order of ``classes_``. The other forms are those of ``NaiveBayes``.
     classes : sequence or None, default=None
-        All labels that exist. None: those of ``y``.
+        All possible labels. None: those of ``y``.
     temper : None, "loo", "columns" or float, default=None
         Exponents on the evidence of the columns, as in ``NaiveBayes``. None: all are 1, plain naive
         Bayes.
     n_jobs : int or None, default=None
         Number of threads. None: as many as the cores that this process may use.
     estimate : {"predictive", "mean", "map", "mle"}, default="predictive"
-        What predicts: the posterior predictive, or the parameters plugged in at their posterior
-        mean, their mode, or their maximum likelihood estimate.
+        How to predict: by the posterior predictive, or with the parameters plugged in at their
+        posterior mean, their mode, or their maximum likelihood estimate.
 
     Attributes
     ----------
@@ -459,11 +459,11 @@ class GaussianNB(Preset):
     class_count_ : array
         Weighted count of the rows of each class.
     class_log_prior_ : array
-        Log probability of each class. Only where an estimate is plugged in.
+        Log probability of each class. Only with a plug-in estimate.
     theta_ : array
-        Mean of each class and column. Only where an estimate is plugged in.
+        Mean of each class and column. Only with a plug-in estimate.
     var_ : array
-        Variance of each class and column. Only where an estimate is plugged in.
+        Variance of each class and column. Only with a plug-in estimate.
     prior_, posterior_ : dict
         Beliefs by column. The other attributes are those of ``NaiveBayes``.
 
@@ -519,7 +519,7 @@ class GaussianNB(Preset):
             return super()._class_prior
         if self.class_prior is not None or not self.fit_prior:
             raise ValueError(
-                "priors, class_prior and fit_prior say the same thing, so give one of them."
+                "priors, class_prior and fit_prior set the same prior: give one of them."
             )
         if np.ndim(self.priors) != 1:
             raise ValueError(
@@ -564,24 +564,24 @@ class MultinomialNB(SmoothedPreset):
         Concentration of the Dirichlet prior: a number, or numbers that broadcast to (class,
         feature).
     force_alpha : bool, default=True
-        Whether an alpha below 1e-10 is taken as it is. False takes 1e-10 for it, as scikit-learn
+        Whether an alpha below 1e-10 is used as given. False raises it to 1e-10, as scikit-learn
         does.
     fit_prior : bool, default=True
-        Whether class probabilities are learnt. False stands for ``class_prior="uniform"``.
+        Whether class probabilities are learnt. False means ``class_prior="uniform"``.
     class_prior : None, "empirical", "uniform", array, float, Dirichlet or dict, default=None
         The prior of the class probabilities. None: learnt, under a Dirichlet(1). ``"empirical"``:
         the shares of the rows. ``"uniform"``: all classes equally probable. An array: known
         probabilities in the order of ``classes_``. The other forms are those of ``NaiveBayes``.
     classes : sequence or None, default=None
-        All labels that exist. None: those of ``y``.
+        All possible labels. None: those of ``y``.
     temper : None, "loo", "columns" or float, default=None
         Exponents on the evidence of the columns, as in ``NaiveBayes``. None: all are 1, plain naive
         Bayes.
     n_jobs : int or None, default=None
         Number of threads. None: as many as the cores that this process may use.
     estimate : {"predictive", "mean", "map", "mle"}, default="predictive"
-        What predicts: the posterior predictive, or the parameters plugged in at their posterior
-        mean, their mode, or their maximum likelihood estimate.
+        How to predict: by the posterior predictive, or with the parameters plugged in at their
+        posterior mean, their mode, or their maximum likelihood estimate.
 
     Attributes
     ----------
@@ -590,11 +590,11 @@ class MultinomialNB(SmoothedPreset):
     class_count_ : array
         Weighted count of the rows of each class.
     class_log_prior_ : array
-        Log probability of each class. Only where an estimate is plugged in.
+        Log probability of each class. Only with a plug-in estimate.
     feature_count_ : array
         Weighted count of each word in each class.
     feature_log_prob_ : array
-        Log probability of each word in each class. Only where an estimate is plugged in.
+        Log probability of each word in each class. Only with a plug-in estimate.
     prior_, posterior_ : dict
         Beliefs by column. The other attributes are those of ``NaiveBayes``.
 
@@ -642,26 +642,26 @@ class BernoulliNB(SmoothedPreset):
     alpha : float or array, default=1.0
         Both sides of the Beta prior: a number, or numbers that broadcast to (class, feature).
     binarize : float or None, default=0.0
-        A number above it is a one, and any other a zero. None: cells are zeros and ones already.
+        Numbers above this are ones, all others zeros. None: cells are zeros and ones already.
     force_alpha : bool, default=True
-        Whether an alpha below 1e-10 is taken as it is. False takes 1e-10 for it, as scikit-learn
+        Whether an alpha below 1e-10 is used as given. False raises it to 1e-10, as scikit-learn
         does.
     fit_prior : bool, default=True
-        Whether class probabilities are learnt. False stands for ``class_prior="uniform"``.
+        Whether class probabilities are learnt. False means ``class_prior="uniform"``.
     class_prior : None, "empirical", "uniform", array, float, Dirichlet or dict, default=None
         The prior of the class probabilities. None: learnt, under a Dirichlet(1). ``"empirical"``:
         the shares of the rows. ``"uniform"``: all classes equally probable. An array: known
         probabilities in the order of ``classes_``. The other forms are those of ``NaiveBayes``.
     classes : sequence or None, default=None
-        All labels that exist. None: those of ``y``.
+        All possible labels. None: those of ``y``.
     temper : None, "loo", "columns" or float, default=None
         Exponents on the evidence of the columns, as in ``NaiveBayes``. None: all are 1, plain naive
         Bayes.
     n_jobs : int or None, default=None
         Number of threads. None: as many as the cores that this process may use.
     estimate : {"predictive", "mean", "map", "mle"}, default="predictive"
-        What predicts: the posterior predictive, or the parameters plugged in at their posterior
-        mean, their mode, or their maximum likelihood estimate.
+        How to predict: by the posterior predictive, or with the parameters plugged in at their
+        posterior mean, their mode, or their maximum likelihood estimate.
 
     Attributes
     ----------
@@ -670,11 +670,11 @@ class BernoulliNB(SmoothedPreset):
     class_count_ : array
         Weighted count of the rows of each class.
     class_log_prior_ : array
-        Log probability of each class. Only where an estimate is plugged in.
+        Log probability of each class. Only with a plug-in estimate.
     feature_count_ : array
         Weighted count of ones in each class and column.
     feature_log_prob_ : array
-        Log probability of a one in each class and column. Only where an estimate is plugged in.
+        Log probability of a one in each class and column. Only with a plug-in estimate.
     prior_, posterior_ : dict
         Beliefs by column. The other attributes are those of ``NaiveBayes``.
 
@@ -717,9 +717,9 @@ class CategoricalNB(SmoothedPreset):
     """Categorical naive Bayes: columns of levels.
 
     It is ``NaiveBayes`` with the family ``Categorical`` in all columns, under scikit-learn's name
-    and arguments. Integers are codes 0, 1, ... up to the largest that occurs, each of them a level;
-    text and categories are levels too. Where codes of 65,536 and more occur and fewer than one code
-    in 16 does, such as numbers of customers, only those that occur are levels (and those below
+    and arguments. Integers are codes: 0, 1, ... up to the largest that occurs are levels; text and
+    categories are levels too. If there are codes of 65,536 or more and fewer than one code in 16
+    occurs, as with customer numbers, only those that occur are levels (and those below
     ``min_categories``). Probabilities are exact.
 
     Parameters
@@ -728,28 +728,28 @@ class CategoricalNB(SmoothedPreset):
         Concentration of the Dirichlet prior: a number, or numbers that broadcast to (class,
         feature).
     force_alpha : bool, default=True
-        Whether an alpha below 1e-10 is taken as it is. False takes 1e-10 for it, as scikit-learn
+        Whether an alpha below 1e-10 is used as given. False raises it to 1e-10, as scikit-learn
         does.
     min_categories : int, array or None, default=None
-        The least number of levels: one for all features, or one for each.
+        The minimum number of levels: one for all features, or one for each.
     unseen : {"ignore", "error", "reserve"}, default="ignore"
-        What happens to a level that training never saw, as in ``Categorical``.
+        Treatment of levels that did not occur in training, as in ``Categorical``.
     fit_prior : bool, default=True
-        Whether class probabilities are learnt. False stands for ``class_prior="uniform"``.
+        Whether class probabilities are learnt. False means ``class_prior="uniform"``.
     class_prior : None, "empirical", "uniform", array, float, Dirichlet or dict, default=None
         The prior of the class probabilities. None: learnt, under a Dirichlet(1). ``"empirical"``:
         the shares of the rows. ``"uniform"``: all classes equally probable. An array: known
         probabilities in the order of ``classes_``. The other forms are those of ``NaiveBayes``.
     classes : sequence or None, default=None
-        All labels that exist. None: those of ``y``.
+        All possible labels. None: those of ``y``.
     temper : None, "loo", "columns" or float, default=None
         Exponents on the evidence of the columns, as in ``NaiveBayes``. None: all are 1, plain naive
         Bayes.
     n_jobs : int or None, default=None
         Number of threads. None: as many as the cores that this process may use.
     estimate : {"predictive", "mean", "map", "mle"}, default="predictive"
-        What predicts: the posterior predictive, or the parameters plugged in at their posterior
-        mean, their mode, or their maximum likelihood estimate.
+        How to predict: by the posterior predictive, or with the parameters plugged in at their
+        posterior mean, their mode, or their maximum likelihood estimate.
 
     Attributes
     ----------
@@ -758,14 +758,14 @@ class CategoricalNB(SmoothedPreset):
     class_count_ : array
         Weighted count of the rows of each class.
     class_log_prior_ : array
-        Log probability of each class. Only where an estimate is plugged in.
+        Log probability of each class. Only with a plug-in estimate.
     n_categories_ : array
         Number of levels of each column.
     category_count_ : list of array
         Weighted count of each level in each class, for each column.
     feature_log_prob_ : list of array
-        Log probability of each level in each class, for each column. Only where an estimate is
-        plugged in.
+        Log probability of each level in each class, for each column. Only with a plug-in
+        estimate.
     prior_, posterior_ : dict
         Beliefs by column. The other attributes are those of ``NaiveBayes``.
 
@@ -827,24 +827,23 @@ class PoissonNB(Preset):
     Parameters
     ----------
     prior : Gamma or None, default=None
-        The belief about the rates before the data. None: worth one event, at the rate of all
-        classes together.
+        The prior of the rates. None: worth one event, at the rate of all classes together.
     fit_prior : bool, default=True
-        Whether class probabilities are learnt. False stands for ``class_prior="uniform"``.
+        Whether class probabilities are learnt. False means ``class_prior="uniform"``.
     class_prior : None, "empirical", "uniform", array, float, Dirichlet or dict, default=None
         The prior of the class probabilities. None: learnt, under a Dirichlet(1). ``"empirical"``:
         the shares of the rows. ``"uniform"``: all classes equally probable. An array: known
         probabilities in the order of ``classes_``. The other forms are those of ``NaiveBayes``.
     classes : sequence or None, default=None
-        All labels that exist. None: those of ``y``.
+        All possible labels. None: those of ``y``.
     temper : None, "loo", "columns" or float, default=None
         Exponents on the evidence of the columns, as in ``NaiveBayes``. None: all are 1, plain naive
         Bayes.
     n_jobs : int or None, default=None
         Number of threads. None: as many as the cores that this process may use.
     estimate : {"predictive", "mean", "map", "mle"}, default="predictive"
-        What predicts: the posterior predictive, or the parameters plugged in at their posterior
-        mean, their mode, or their maximum likelihood estimate.
+        How to predict: by the posterior predictive, or with the parameters plugged in at their
+        posterior mean, their mode, or their maximum likelihood estimate.
 
     Attributes
     ----------
@@ -853,7 +852,7 @@ class PoissonNB(Preset):
     class_count_ : array
         Weighted count of the rows of each class.
     class_log_prior_ : array
-        Log probability of each class. Only where an estimate is plugged in.
+        Log probability of each class. Only with a plug-in estimate.
     prior_, posterior_ : dict
         Beliefs by column. The other attributes are those of ``NaiveBayes``.
 
@@ -865,7 +864,7 @@ class PoissonNB(Preset):
 
     Notes
     -----
-    scikit-learn has no such class; the arguments are those of its others.
+    scikit-learn has no such class; the arguments are those of its other classes.
 
     Examples
     --------
@@ -886,7 +885,7 @@ class PoissonNB(Preset):
 
 
 def describe_saved(estimator: NaiveBayes, note: Any = None) -> Saved:
-    """Return the values that a file holds of the fitted estimator, and a note beside it."""
+    """Return what is saved of a fitted estimator, with a note."""
     check_is_fitted(estimator)
     kind = type(estimator)
     if not kind.__module__.startswith(f"{__package__}."):
@@ -922,24 +921,24 @@ def load(path: Any) -> NaiveBayes:
     Returns
     -------
     NaiveBayes or a preset
-        It predicts, explains, draws and goes on learning as the estimator that was saved.
+        The estimator that was saved, with all its methods, ``partial_fit`` included.
 
     Raises
     ------
     ValueError
-        For a file that is damaged, was changed, is not a bayesnb model file, or has a newer format.
+        For a file that is damaged or changed, is not a bayesnb model file, or has a newer format.
         The message says which.
 
     See Also
     --------
     NaiveBayes.save : Write the file.
-    Live.open : Read a model that learns while it answers.
+    Live.open : Read a model that is updated while it predicts.
 
     Notes
     -----
-    Files from strangers are safe to open: no code in a file is run, and its contents take some
-    hundred megabytes more than a few dozen times its length at most. The model in it may still be
-    wrong on purpose; the file does not say who made it.
+    Files from untrusted sources are safe to open: no code in a file is run, and reading it takes at
+    most a few dozen times its size in memory, plus some hundred megabytes. The model in it may
+    still be malicious, and give wrong predictions; the file does not prove who made it.
 
     Examples
     --------
@@ -955,7 +954,7 @@ def load(path: Any) -> NaiveBayes:
 
 
 def opened(path: Any) -> tuple[NaiveBayes, Any]:
-    """Return a fitted estimator from its file, and the note beside it."""
+    """Return a fitted estimator from its file, and its note."""
     saved = persistence.read(path)
     with persistence.reading_errors(path):
         return getattr(estimators, saved.estimator)._restored(saved), saved.note

@@ -1,4 +1,4 @@
-"""Labels, probabilities and decisions, all from one number for each row and class."""
+"""Labels, probabilities and decisions, computed from one score for each row and class."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
@@ -20,12 +20,12 @@ from bayesnb.selection.leave_one_out import Pointwise
 
 
 def dask_room() -> Any:
-    """Return the module that knows Dask: it stands above this room, so it is imported only then."""
+    """Import the module for Dask. This is done lazily, because it depends on this package."""
     return import_module("bayesnb.scale.shards")
 
 
 class PredictionMixin(ABC):
-    """Predictions as in scikit-learn, and decisions, of what has log p(x, y) or log p(y | x)."""
+    """Predictions as in scikit-learn, and decisions, from log p(x, y) or log p(y | x)."""
 
     _doc_link_module = "bayesnb"
     _doc_link_template = ""
@@ -34,14 +34,14 @@ class PredictionMixin(ABC):
 
     @abstractmethod
     def _joint(self, X: Any) -> tuple[Array, Sequence[Cells]]:
-        """Return log p(x, y), up to what all classes share, `(r, c)`, and the cells of the rows."""
+        """Return log p(x, y), up to a constant for each row, `(r, c)`, and the cells of rows."""
 
     @abstractmethod
     def _table(self, X: Any, *, reset: bool = False) -> Table:
-        """Open a table of any container."""
+        """Open a table in any container."""
 
     def _check_fitted(self) -> None:
-        """Raise scikit-learn's error where `fit` was not called yet."""
+        """Raise scikit-learn's error if `fit` was not called yet."""
         check_is_fitted(self)
 
     def predict_log_proba(self, X: Any) -> Array:
@@ -50,13 +50,12 @@ class PredictionMixin(ABC):
         Parameters
         ----------
         X : table of rows
-            With the columns that were fitted. A missing cell is integrated out.
+            With the columns seen in `fit`. A missing cell is integrated out.
 
         Returns
         -------
         array of shape (n_rows, n_classes)
-            Columns are in the order of ``classes_``. A lazy array where X is one of Dask's
-            collections.
+            Columns are in the order of ``classes_``. A lazy array if X is a Dask collection.
 
         See Also
         --------
@@ -64,7 +63,7 @@ class PredictionMixin(ABC):
 
         Notes
         -----
-        They are computed as logs, so probabilities far below 1e-308 have all their digits.
+        Everything is computed in logs, so probabilities far below 1e-308 keep full precision.
 
         Examples
         --------
@@ -79,26 +78,26 @@ class PredictionMixin(ABC):
         """Return the class probabilities, p(y | x, D).
 
         Under ``estimate="predictive"`` this is the posterior predictive: all parameters are
-        integrated out, jointly with the row, in closed form. A model that was sampled by MCMC takes
-        the mean over its draws.
+        integrated out, jointly with the row, in closed form. A model sampled by MCMC averages over
+        its draws.
 
         Parameters
         ----------
         X : table of rows
-            With the columns that were fitted: an array, a sparse matrix, a frame or a list of
-            lists. A missing cell is integrated out. A level that training never saw is left out,
-            with an ``UnseenLevelWarning``.
+            With the columns seen in `fit`: an array, a sparse matrix, a frame or a list of lists. A
+            missing cell is integrated out. A cell with a level that did not occur in training is
+            left out, with an ``UnseenLevelWarning``.
 
         Returns
         -------
         array of shape (n_rows, n_classes)
-            Columns are in the order of ``classes_``; each row sums to 1. A lazy array where X is
-            one of Dask's collections.
+            Columns are in the order of ``classes_``; each row sums to 1. A lazy array if X is a
+            Dask collection.
 
         Raises
         ------
         ValueError
-            For a row that is impossible under every class, as may happen under a smoothing of 0.
+            For a row that has probability 0 under every class, as can happen with smoothing 0.
 
         See Also
         --------
@@ -130,23 +129,21 @@ class PredictionMixin(ABC):
         Parameters
         ----------
         X : table of rows
-            With the columns that were fitted, as in ``predict_proba``.
+            With the columns seen in `fit`, as in ``predict_proba``.
 
         Returns
         -------
         pandas.DataFrame
-            Its rows have the index of X, where that is one of pandas; its columns are named by
-            ``classes_``.
+            The index is that of X, if X is a pandas frame; the columns are named by ``classes_``.
 
         See Also
         --------
-        predict_proba : The same numbers as an array, as scikit-learn has them.
+        predict_proba : The same numbers as an array, as in scikit-learn.
         predict_interval : The probabilities with their intervals.
 
         Notes
         -----
-        scikit-learn's ``set_output`` makes frames of what ``transform`` returns, and of nothing
-        else.
+        scikit-learn's ``set_output`` only affects the output of ``transform``.
 
         Examples
         --------
@@ -169,18 +166,18 @@ class PredictionMixin(ABC):
         Parameters
         ----------
         X : table of rows
-            With the columns that were fitted. A missing cell is integrated out.
+            With the columns seen in `fit`. A missing cell is integrated out.
 
         Returns
         -------
         array of shape (n_rows,)
-            Labels, as in ``classes_``; the first of several that are equally probable. A lazy array
-            where X is one of Dask's collections.
+            Labels from ``classes_``; of equally probable ones, the first. A lazy array if X is a
+            Dask collection.
 
         See Also
         --------
         predict_proba : The class probabilities.
-        decide : Actions under a loss, where errors do not cost the same.
+        decide : Actions under a loss, if errors have different costs.
 
         Examples
         --------
@@ -192,12 +189,12 @@ class PredictionMixin(ABC):
         return self._answer("predict", X)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return the share of rows, by their weights, whose most probable label is right.
+        """Return the accuracy: the weighted share of rows whose most probable label is correct.
 
         Parameters
         ----------
         X : table
-            The rows.
+            The rows to predict.
         y : array-like
             Their labels.
         sample_weight : array-like or None, default=None
@@ -224,7 +221,7 @@ class PredictionMixin(ABC):
         return super().score(X, y, sample_weight)  # type: ignore[misc]  # ClassifierMixin's
 
     def _answer(self, method: str, X: Any) -> Array:
-        """Return what a method says of every row, lazily of a lazy table."""
+        """Return a method's predictions; of a lazy table they are lazy."""
         if is_lazy(X):
             return dask_room().answer(method, self, X)
         answer, cells = self._joint(X)
@@ -238,7 +235,7 @@ class PredictionMixin(ABC):
         return answer
 
     def _refuse_row(self, row: int, cells: Sequence[Cells]) -> NoReturn:
-        """Raise for a row without an answer: for a bad cell, or because no class can have it."""
+        """Raise for a row without probabilities: a cell is invalid, or all classes exclude it."""
         reader: Any = getattr(self, "estimator_", self)  # of a sampled model
         reader.schema_.check_cells(cells)
         never = []
@@ -248,7 +245,7 @@ class PredictionMixin(ABC):
                 never.append(quote(block.keys[0]))
         why = f" No training row is like it in the columns {', '.join(never)}." if never else ""
         raise ValueError(
-            f"row {row} is impossible under every class: its probabilities are 0/0.{why} That "
+            f"row {row} is impossible under every class: its probabilities are 0/0.{why} This "
             "happens without smoothing, as in the MLE, or in the MAP under Dirichlet(1). Use "
             "smoothing, or estimate='predictive'."
         )
@@ -259,28 +256,28 @@ class PredictionMixin(ABC):
         Parameters
         ----------
         X : table of rows
-            With the columns that were fitted.
+            With the columns seen in `fit`.
         loss : None, dict, pandas.DataFrame or array, default=None
-            None: actions are the labels, and each error costs 1. Else ``{action: {label: loss}}``;
-            a frame, with labels as index and actions as columns; or an array ``(class, action)``,
-            with rows in the order of ``classes_``, whose actions are the labels where there are as
-            many, else 0, 1, ... A loss may be negative, which is a gain, or infinite, never to be
-            risked; for a class of probability 0 it is not a risk.
+            None: actions are the labels, and each error costs 1. Otherwise ``{action: {label:
+            loss}}``; a frame, with labels as index and actions as columns; or an array ``(class,
+            action)``, with rows in the order of ``classes_``. Its actions are the labels if there
+            are equally many, otherwise 0, 1, ... A loss can be negative, a gain, or infinite: such
+            an action is chosen only if the class has probability 0.
         abstain : float or None, default=None
-            What it costs not to decide. A row is left undecided where that costs less than every
-            action.
+            The cost of abstaining. The model abstains if this is less than the expected loss of
+            every action.
 
         Returns
         -------
         xarray.Dataset
-            By ``obs_id``: ``action``, the first of several equally good ones, None where undecided;
-            ``expected_loss``, and where undecided the cost of that; ``abstained``. By ``(obs_id,
-            choice)``: ``loss``, expected of every action.
+            By ``obs_id``: ``action``, the first of several equally good ones, None if the model
+            abstains; ``expected_loss``, or the cost of abstaining; ``abstained``. By ``(obs_id,
+            choice)``: ``loss``, the expected loss of every action.
 
         See Also
         --------
-        predict : The most probable labels, which is to decide with equal costs.
-        predict_proba : The probabilities by which losses are weighted.
+        predict : The most probable labels: the decision if all errors cost the same.
+        predict_proba : The probabilities that weight the losses.
 
         Examples
         --------
@@ -303,20 +300,20 @@ class PredictionMixin(ABC):
 
 
 class ProbabilisticClassifier(PredictionMixin, ClassifierMixin, BaseEstimator):
-    """Base of the classifiers of other rooms that predict, and are not a product of beliefs."""
+    """Base of classifiers in other packages that are not a product of beliefs."""
 
     @abstractmethod
     def _score_left_out(self, rows: Rows, target: str) -> Pointwise:
-        """Return the leave-one-out scores of rows that were learnt."""
+        """Return the leave-one-out scores of training rows."""
 
 
 def check_choice(name: str, value: Any, choices: Iterable[str]) -> None:
-    """Raise for an argument that is none of the choices."""
+    """Raise for an argument that is not one of the choices."""
     if value not in choices:
         raise ValueError(f"{name} must be {' or '.join(map(repr, choices))}, got {value!r}.")
 
 
 def check_columns(estimator: Any, heading: Any) -> None:
-    """Raise scikit-learn's errors for columns that are not those of `fit`, before reading."""
+    """Raise scikit-learn's errors for columns other than those of `fit`, before reading."""
     check_is_fitted(estimator)
     validate_data(estimator, heading, reset=False, skip_check_array=True)

@@ -1,4 +1,4 @@
-"""How sure a prediction is: intervals of probabilities, parts of their entropy, and draws."""
+"""Uncertainty of predictions: intervals of probabilities, entropy decompositions, and draws."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -29,18 +29,17 @@ from bayesnb.inference.row_sampling import draw_codes, draw_table
 from bayesnb.inference.two_classes import too_heavy
 from bayesnb.model.product import normalise
 
-# of theta, where a user gives no number, and for a distribution without a closed form, or with
-# tails too heavy for it
+# of theta: the default, also for a distribution without a closed form, or with too heavy tails
 SHARED_DRAWS = 4000
 ROWS = ("observed", "fixed")
 INTERVAL = ("probability", "median", "lower", "upper")
 
 
 class PredictiveUncertainty(ABC):
-    """Intervals and entropies of rows, of models in closed form and of sampled ones."""
+    """Intervals and entropies of rows, for models in closed form and for sampled ones."""
 
     classes_: Array
-    # how intervals are computed: by the name that a user gives
+    # how intervals are computed, for each value of `method`
     _methods: ClassVar[Mapping[str, str]]
 
     @abstractmethod
@@ -49,7 +48,7 @@ class PredictiveUncertainty(ABC):
     ) -> tuple[Array, Intervals]:
         """Return the names of the rows, and their intervals.
 
-        `sampling` is how many draws to take, and by what.
+        `sampling` is the number of draws, and their source of randomness.
         """
 
     @abstractmethod
@@ -75,50 +74,50 @@ class PredictiveUncertainty(ABC):
         ci_prob : float, optional
             The probability of the intervals, by default ArviZ's `rcParams["stats.ci_prob"]`.
         rows : {"observed", "fixed"}, default "observed"
-            "observed": x came from the population, and is itself evidence about theta: the
-            distribution is that under p(theta | D, x), and its mean is `predict_proba`. "fixed":
-            someone chose x, as on a grid: the distribution is that under p(theta | D), and its mean
-            the average over the posterior.
+            "observed": x was drawn from the population, and is itself evidence about theta: the
+            distribution is that under p(theta | D, x), and its mean is `predict_proba`. "fixed": x
+            was chosen, as on a grid: the distribution is that under p(theta | D), and its mean the
+            posterior average.
         method : {"auto", "exact", "fast", "draws"}, default "auto"
-            "exact" inverts the characteristic function. "fast" takes the first four cumulants,
-            which are exact, while the error that this can make is below 0.02 on the probability
-            scale, and "auto" while it is below 0.001; what is left is done as in "exact". "draws"
-            draws theta, for comparison. A sampled model has no characteristic function: its "auto"
-            and "draws" take the draws of its chains.
+            "exact" inverts the characteristic function. "fast" uses the first four cumulants, which
+            are exact, if the error bound is below 0.02 on the probability scale, and "auto" if it
+            is below 0.001; both use "exact" for the other rows. "draws" draws theta, for
+            comparison. A sampled model has no characteristic function: its "auto" and "draws" use
+            the draws of its chains.
         draws : int, optional
             The number of draws for method="draws", by default 4000. A sampled model has the draws
-            of its chains, so it refuses this and `rng`.
+            of its chains, so this and `rng` raise an error.
         rng : int, numpy.random.Generator or None
             For method="draws".
 
         Returns
         -------
         xarray.Dataset
-            By (obs_id, class): `probability`, the mean, `median`, `lower` and `upper`. It shows
-            itself as a table, and its `to_frame` has a row for each (obs_id, class).
+            By (obs_id, class): `probability`, the mean, `median`, `lower` and `upper`. It is
+            displayed as a table, and its `to_frame` has a row for each (obs_id, class).
 
         See Also
         --------
         NaiveBayes.uncertainty : The entropy of each label, in two parts.
-        NaiveBayes.predict_proba : The mean alone, faster.
+        NaiveBayes.predict_proba : The mean only, faster.
 
         Notes
         -----
         The mean of a skewed distribution can lie outside its interval; the median never does.
-        Intervals hold if the model does: no interval knows that features depend on each other, see
+        Intervals assume the model: they do not account for features that depend on each other, see
         `temper`.
 
-        Among three or more classes, ends below 1e-12 are orders of magnitude. And where someone
-        chose a row so far out, or with levels of so little smoothing, that one class's score has
-        endless tails, the row is drawn among three or more classes, with a `DrawnWarning`; "exact"
-        refuses it. So is every row of three or more classes that have parameters in common, under
-        `shared=True`, which "fast" refuses too. Rows of which only Histogram columns are known are
-        drawn, and refused, where the `class_prior` is known and all classes may have one
-        distribution: nothing may be unknown of them.
+        With three or more classes, limits below 1e-12 are accurate only to the order of magnitude,
+        and some rows have no closed form: their intervals come from draws, with a `DrawnWarning`,
+        and "exact" raises an error. These are fixed rows so extreme, or with levels of so little
+        smoothing, that the score of a class has very heavy tails; and all rows if classes share
+        parameters, under `shared=True`, where "fast" raises an error too. The same holds for rows
+        with only Histogram cells, with any number of classes, if the `class_prior` is known and the
+        classes may have the same distribution: one value then has positive probability.
 
-        Of a sampled model ends are quantiles of its draws, weighted where the row was observed, and
-        as noisy as those are; a row that leaves few draws with any weight raises a
-        `DegenerateWarning`.
+        For a sampled model, limits are quantiles of its draws, which are weighted if the rows are
+        observed, and have their Monte Carlo error; a row for which few draws have any weight raises
+        a `DegenerateWarning`.
 
         Examples
         --------
@@ -152,11 +151,12 @@ class PredictiveUncertainty(ABC):
         Returns
         -------
         xarray.Dataset
-            It shows itself as a table, and its `to_frame` has a row for each row of `X`. By obs_id:
+            It is displayed as a table, and its `to_frame` has a row for each row of `X`. By obs_id:
             `entropy` of `probability`; `aleatoric`, the expected entropy of p(y | x, theta), which
-            more training does not take away; `epistemic`, their difference, the mutual information
-            of label and parameters, which it does, and which is never negative; `log_density`, how
-            usual the row is, where the model says so. By (obs_id, class): `probability`.
+            more training data do not reduce; `epistemic`, their difference, the mutual information
+            of label and parameters, which more data do reduce; it is never negative; and
+            `log_density`, as in the method of this name, if the model has one. By (obs_id, class):
+            `probability`.
 
         See Also
         --------
@@ -165,8 +165,8 @@ class PredictiveUncertainty(ABC):
 
         Notes
         -----
-        Exact, without draws, but of a sampled model; rows that `predict_interval` would draw are
-        drawn here too, with a `DrawnWarning`.
+        Exact, without draws, except for a sampled model, and for rows that `predict_interval` would
+        draw, which raise a `DrawnWarning` here too.
 
         Examples
         --------
@@ -186,12 +186,12 @@ class PredictiveUncertainty(ABC):
 
 
 class UncertaintyMixin(PredictiveUncertainty, ModelHolder):
-    """What the posterior says of rows, whatever `estimate` is; `temper_` is followed."""
+    """Predictions of the full posterior, whatever `estimate` is, with exponents `temper_`."""
 
     _methods: ClassVar = {method: method for method in (*TOLERANCES, "draws")}
 
     def predict_joint_log_proba(self, X: Any) -> Array:
-        """Return log p(x, y): every parameter integrated out, or plugged in as `estimate` says.
+        """Return log p(x, y), with parameters integrated out or plugged in, by `estimate`.
 
         Parameters
         ----------
@@ -201,7 +201,7 @@ class UncertaintyMixin(PredictiveUncertainty, ModelHolder):
         Returns
         -------
         numpy.ndarray of shape (rows, classes)
-            In the order of `classes_`. A softmax of each row is `predict_proba`.
+            Columns are in the order of `classes_`. A softmax of each row is `predict_proba`.
 
         See Also
         --------
@@ -223,9 +223,9 @@ class UncertaintyMixin(PredictiveUncertainty, ModelHolder):
         return self._predictor().with_base(joint, cells, self.fitted_.exponents)
 
     def log_density(self, X: Any) -> Array:
-        """Return log p(x | D), which tells how usual each row is, whatever its class.
+        """Return log p(x | D), which is low for unusual rows, whatever their class.
 
-        No temper enters.
+        Exponents do not enter it.
 
         Parameters
         ----------
@@ -235,7 +235,7 @@ class UncertaintyMixin(PredictiveUncertainty, ModelHolder):
         Returns
         -------
         numpy.ndarray of shape (rows,)
-            The log density of each row, in nats. The lower it is, the more unusual is the row.
+            The log density of each row, in nats. The lower it is, the more unusual the row.
 
         See Also
         --------
@@ -243,10 +243,10 @@ class UncertaintyMixin(PredictiveUncertainty, ModelHolder):
 
         Notes
         -----
-        With links between columns it is that of the forest. Over rows of levels and flags without a
-        missing cell it sums to 1 as long as those learnt had none either; else, and over numbers,
-        to within some percent, as a link knows a column by counts on a few levels, and not by the
-        column's density.
+        With links between columns, it is the density of the forest. For levels and flags, it sums
+        to 1 over all complete rows if the training rows were complete too. Otherwise, and for
+        numbers, it sums to 1 within some percent, because a link models a column by counts on a few
+        levels, not by the column's density.
 
         Examples
         --------
@@ -264,9 +264,8 @@ class UncertaintyMixin(PredictiveUncertainty, ModelHolder):
     ) -> tuple[Any, Array]:
         """Draw new rows and their labels from the posterior predictive, as a table.
 
-        Every row has parameters of its own, drawn from the posterior: rows are independent given
-        the data, and each is an exact draw of the row to come next. `temper` and `estimate` play no
-        part.
+        For every row, new parameters are drawn from the posterior: rows are independent given the
+        data, and each is an exact draw of the next row. `temper` and `estimate` have no effect.
 
         Parameters
         ----------
@@ -276,34 +275,33 @@ class UncertaintyMixin(PredictiveUncertainty, ModelHolder):
             One label, or one for each row. By default the labels are drawn too, from the posterior
             predictive of the class.
         length : int or array-like, optional
-            How many words a row of a `Multinomial` block has, in every such block. By default it is
-            drawn: a Poisson count, with a rate that is learnt from the words and rows of each class
-            as `Poisson()` would. Real texts' lengths vary more than that; where it matters, give
-            them.
+            The number of words of a row in every `Multinomial` block. By default it is a Poisson
+            count, with a rate estimated from the words and rows of each class as by `Poisson()`.
+            Lengths of real texts vary more than that; give them if this matters.
         rng : int, numpy.random.Generator or None
             The source of randomness.
 
         Returns
         -------
         X : pandas.DataFrame, or an array where an array was fitted
-            A frame has the names of the columns, in their order; `polars.from_pandas(X)` makes one
-            of polars of it. An array also for a list of lists; CSR for a sparse table; lists of
-            words for such, in a random order.
+            A frame has the columns of the training table, in order; `polars.from_pandas(X)`
+            converts it. An array also for a list of lists; CSR for a sparse table; lists of words,
+            in random order, for lists of words.
         y : numpy.ndarray of shape (n,)
             The labels of the rows, from `classes_`.
 
         See Also
         --------
-        NaiveBayes.to_datatree : Draws of the parameters, and labels of rows that are there.
+        NaiveBayes.to_datatree : Draws of the parameters, and of labels of given rows.
         NaiveBayes.draw_proba : Draws of the class probabilities of given rows.
 
         Notes
         -----
-        Columns hold numbers, flags (booleans) or levels, as those that were fitted: real numbers
-        are floats, counts integers. Columns without a family (None) are absent. No cell is missing,
-        but for the level that `unseen="reserve"` keeps for whatever is new. Under a `Bernoulli`
-        with a threshold, a one is some number above it. With `fractional=True` too the rows hold
-        whole counts: of other numbers the family has no distribution.
+        Columns hold numbers, flags (booleans) or levels, as in training: real numbers are floats,
+        counts are integers. Columns without a family (None) are absent. No cell is missing, except
+        in place of the level that `unseen="reserve"` keeps for new ones. Under a `Bernoulli` with a
+        threshold, a one is some number above it. Counts are whole even with `fractional=True`,
+        because the family has no distribution over other numbers.
 
         Examples
         --------
@@ -328,8 +326,8 @@ class UncertaintyMixin(PredictiveUncertainty, ModelHolder):
     ) -> "results.DataArray":
         """Draw class probabilities p(y | x, theta), with theta from the posterior.
 
-        Their mean is the ensemble average, not `predict_proba`: a row to come is itself evidence
-        about theta, which the draws leave out.
+        Their mean is the posterior average, not `predict_proba`: a new row is itself evidence about
+        theta, which these draws ignore.
 
         Parameters
         ----------
@@ -338,10 +336,10 @@ class UncertaintyMixin(PredictiveUncertainty, ModelHolder):
         draws : int, default 1000
             The number of draws of each chain.
         chains : int, default 4
-            The number of chains, which only ArviZ's functions need: all draws are exact and
+            The number of chains, needed only by ArviZ's functions: all draws are exact and
             independent.
         rng : int, numpy.random.Generator or None
-            A seed draws the same theta whatever the rows are, and the same as in `to_datatree`.
+            A seed gives the same draws of theta for any rows, and the same as in `to_datatree`.
 
         Returns
         -------
@@ -355,9 +353,9 @@ class UncertaintyMixin(PredictiveUncertainty, ModelHolder):
 
         Notes
         -----
-        The features' part is scaled by `temper_`, and links between columns are drawn too;
-        `estimate` plays no part. A class of probability 0 keeps it. What would take more than 2 GiB
-        is refused beforehand.
+        The evidence of the features is weighted by `temper_`, and parameters of links between
+        columns are drawn too; `estimate` has no effect. A class of probability 0 keeps it. Results
+        that would take more than 2 GiB raise an error before anything is drawn.
 
         Examples
         --------
@@ -386,23 +384,22 @@ class UncertaintyMixin(PredictiveUncertainty, ModelHolder):
         Parameters
         ----------
         X : table of rows, optional
-            The rows learnt from, with their labels, for checks of the model; without labels, rows
-            to predict.
+            The training rows, with their labels, for model checks; without labels, rows to predict.
         y : array-like, optional
             The labels of the rows.
         draws : int, default 1000
             The number of draws of each chain.
         chains : int, default 4
-            The number of chains, which only ArviZ's functions need: all draws are exact and
+            The number of chains, needed only by ArviZ's functions: all draws are exact and
             independent.
         rng : int, numpy.random.Generator or None
             The source of randomness.
         groups : sequence of str, optional
-            The names of the groups, by default all that there can be.
+            The names of the groups, by default all that are possible.
         held_out : bool, default False
-            Whether labels in `posterior_predictive` are drawn from `loo_proba`, the probabilities
-            of each row by all others, and not from those of a model that has seen the row. Then X
-            and y are the rows that were learnt.
+            Whether labels in `posterior_predictive` are drawn from the leave-one-out probabilities
+            `loo_proba`, rather than those of a model fitted to the row as well. X and y are then
+            the training rows.
 
         Returns
         -------
@@ -410,35 +407,36 @@ class UncertaintyMixin(PredictiveUncertainty, ModelHolder):
             `posterior`, `prior` : `class_prob` (class); `mu` and `sigma2`, `rate`, and `theta` of
             flags or words (class, feature); `theta_<column>` (class, <column>_level). `log_prior` :
             log p(theta) under the same names, that of `mu` given `sigma2`; one number for each
-            Dirichlet. `log_likelihood` : of both kinds (obs_id). `y`, log p(y | x, theta), what
-            classifiers are compared by: ``az.loo(tree, var_name="y")`` approximates `loo`. `row`,
-            log p(x, y | theta), in which the model is generative; never tempered, and what
-            ``az.psense_summary`` takes: ``likelihood_var_names="row"``. `posterior_predictive` :
+            Dirichlet. `log_likelihood` : two kinds (obs_id). `y`, log p(y | x, theta), for
+            comparing classifiers: ``az.loo(tree, var_name="y")`` approximates `loo`. `row`,
+            log p(x, y | theta), that of the generative model, without exponents, for
+            ``az.psense_summary`` with ``likelihood_var_names="row"``. `posterior_predictive` :
             `p` (obs_id, class), p(y | x, theta), `y`, labels drawn from it, and each column of X,
-            drawn from p(x | y, theta), y the label observed. `prior_predictive` : `y` and columns
-            likewise. `observed_data` : `y` and the columns of X. Labels are places in the
-            coordinate `class`, and levels places among those of the column. `predictions`, where
-            there are no labels : `p` and `y`. `constant_data` : the columns of X, and `class_prob`,
-            where it is given and so not drawn. Attributes of the groups say which is which.
+            drawn from p(x | y, theta), with the observed label y. `prior_predictive` : `y` and
+            columns likewise. `observed_data` : `y` and the columns of X. Labels are indices into
+            the coordinate `class`, and levels into those of the column. `predictions`, if there are
+            no labels : `p` and `y`. `constant_data` : the columns of X, and `class_prob`, if it is
+            given and so not drawn. Attributes of the groups describe their variables.
 
         See Also
         --------
         NaiveBayes.draw_proba : Draws of the class probabilities alone.
         NaiveBayes.sample : New rows and labels.
-        NaiveBayes.loo : Exact leave-one-out, which needs no draws.
+        NaiveBayes.loo : Leave-one-out in closed form, without draws.
 
         Notes
         -----
-        Where several families have columns, the axis `feature` becomes `<family>_feature`; where
-        both flags and words have a `theta`, it becomes `bernoulli_theta` and `multinomial_theta`.
-        An improper prior cannot be drawn: `prior` and `log_prior` are left out, which the tree's
-        attributes say, and are an error in `groups`. Links between columns, see `links_`, are drawn
-        as well, and are in the predictions and, those of the forest, in the likelihood `row`; the
-        parameters that are shown, and `log_prior`, are of the columns alone. The closed form of the
-        posterior is in `posterior_`. Labels other than numbers, booleans, dates and text become
-        text. What would take more than 2 GiB is refused; `p` and columns of `posterior_predictive`
-        are left out where they would take more than half a GiB, which the tree's attributes say.
-        Columns of words, and those of sparse tables, are not drawn again.
+        If there are several families, the axis `feature` becomes `<family>_feature`; if both flags
+        and words have a `theta`, it becomes `bernoulli_theta` and `multinomial_theta`. An improper
+        prior cannot be drawn: `prior` and `log_prior` are left out, as the tree's attributes say,
+        and raise an error if `groups` includes them. Parameters of links between columns, see
+        `links_`, are drawn too: they enter the predictions and, for links of the forest, the
+        likelihood `row`; the parameters that are stored, and `log_prior`, are those of the columns
+        alone. The closed form of the posterior is in `posterior_`. Labels other than numbers,
+        booleans, dates and text become text. Results that would take more than 2 GiB raise an
+        error; `p` and columns of `posterior_predictive` are left out if they would take more than
+        half a GiB, as the tree's attributes say. Columns of words, and those of sparse tables, are
+        not replicated.
 
         Examples
         --------
@@ -453,9 +451,9 @@ class UncertaintyMixin(PredictiveUncertainty, ModelHolder):
         check_is_fitted(self)
         if X is None and y is not None:
             raise ValueError("y was given without X. Give the rows that have these labels.")
-        predictor(self.fitted_)  # an error, where the posterior is no distribution
+        predictor(self.fitted_)  # an error if the posterior is improper
         if held_out and y is None:
-            raise ValueError("held_out=True needs X and y, the rows that were learnt.")
+            raise ValueError("held_out=True needs X and y, the training rows.")
         sheet = None if X is None else self._rows_to_draw(X, y)
         if held_out:
             proba = self.loo_proba(X, y).values  # type: ignore[attr-defined]
@@ -494,27 +492,27 @@ class UncertaintyMixin(PredictiveUncertainty, ModelHolder):
         return table.index, result, self._log_density(scores.cells)
 
     def _scores(self, X: Any) -> tuple[Table, Scores]:
-        """Return the scores of rows; exponents that were found by rows are uncertain."""
+        """Return the scores of rows, with the uncertainty of exponents that were estimated."""
         table, cells = read_rows(self, X)
-        predictor(self.fitted_)  # an error where the posterior is no distribution
+        predictor(self.fitted_)  # an error if the posterior is improper
         return table, scores_of(self.fitted_, cells)
 
     def _check_distribution(self, scores: Scores, numbers: Array) -> None:
-        """Raise for a row with a bad cell, or without a distribution, whose numbers are NaN."""
+        """Raise for a row with NaN: a cell is invalid, or p(y | x, theta) has no distribution."""
         undefined = ~np.isfinite(numbers).all(axis=1)
         if undefined.any():
             self.schema_.check_cells(scores.cells)
             raise ValueError(
                 f"row {undefined.argmax()} has no distribution of p(y | x, theta) "
-                f"({undefined.sum()} such rows): it is impossible under some class, for which a "
-                "level or a count was never seen and has no smoothing, or a number is extremely "
-                "far from those learnt. Use a smoothing above 0, and look at the row."
+                f"({undefined.sum()} such rows): it is impossible under some class, in which a "
+                "level or a count did not occur and has no smoothing, or a number is extremely "
+                "far from the training rows. Use a smoothing above 0, and look at the row."
             )
 
     def _rows_to_draw(self, X: Any, y: Any = None) -> Any:
         """Return rows and their labels.
 
-        An error for rows that no class can have, as in `predict_proba`.
+        Raise for rows that are impossible under every class, as in `predict_proba`.
         """
         table, cells = read_rows(self, X)
         joint = predictor(self.fitted_).log_joint(cells, self.fitted_.exponents, self.n_jobs)
@@ -529,7 +527,7 @@ class UncertaintyMixin(PredictiveUncertainty, ModelHolder):
 def find_intervals(
     scores: Scores, observers: Any, prob: float, method: str, n_jobs: int | None
 ) -> Intervals:
-    """Return intervals in closed form; rows that have none are drawn, with a warning."""
+    """Return intervals in closed form, or by draws, with a warning, for rows that have none."""
     observed = observers is not None
 
     def put_drawn(rows: Array, draws: int, *reason: str) -> None:
@@ -545,7 +543,7 @@ def find_intervals(
         if method != "auto":
             raise ValueError(
                 f"method={method!r} needs a distribution in closed form, but {reason}. Use "
-                "method='draws', or 'auto', which takes what is possible."
+                "method='draws', or 'auto', which draws only where it must."
             )
         result = Intervals(*np.empty((4, len(scores), scores.classes)))
         put_drawn(np.flatnonzero(~smooth), SHARED_DRAWS, reason)
@@ -555,6 +553,6 @@ def find_intervals(
     if len(heavy):
         if method == "exact":
             raise too_heavy()
-        # each row that was observed needs theta of its own
+        # each observed row needs its own draws of theta
         put_drawn(heavy, SHARED_DRAWS if observed else FALLBACK_DRAWS)
     return result
