@@ -131,7 +131,7 @@ def confusion(it: Reported) -> Columns:
         "Class": it.model.classes_,
         "Rows": rows,
         "Recall": recalls,
-        "Most often taken for": taken,
+        "Most often missed as": taken,
     }
 
 
@@ -223,7 +223,7 @@ def links(it: Reported) -> Columns:
 
 BY_FUNCTIONS: dict[str, Callable[[Reported], Columns]] = {
     "Scores, with 89 % intervals": scores,
-    "Predicted probability and observed share of right labels (89 % intervals)": reliability,
+    "Predicted probability and observed share of correct labels (89 % intervals)": reliability,
     "Recall of each class, held out": confusion,
     "Thresholds for costs of errors, held out": thresholds,
     "Columns and their priors": priors,
