@@ -177,7 +177,7 @@ def importance(it: Reported) -> Columns:
     factors = nb.relevance(it.model).log_bayes_factor.to_series()
     return {
         "Column": lost.index,
-        "Importance, nats a row": [tuple(span) for span in spans],
+        "Importance, nats per row": [tuple(span) for span in spans],
         "Exponent": it.model.temper_[lost.index],
         "Evidence that it depends on the class": factors[lost.index],
     }
