@@ -509,7 +509,7 @@ def test_an_interval_has_the_probability_that_was_asked_for() -> None:
     [
         ({"X": [[1.0], [2.0], [5.0], [7.0]]}, "not among those that the model was fitted to"),
         ({"ci_prob": 2}, "ci_prob"),
-        ({"positive": "worse"}, "positive='worse' is none of the classes: bad, good"),
+        ({"positive": "worse"}, "is not one of two classes. The classes are bad, good"),
     ],
 )
 def test_what_has_no_page_is_an_error_that_says_why(changes: dict[str, Any], words: str) -> None:
