@@ -230,9 +230,8 @@ def show_scores(console: Console, facts: Any) -> None:
             f"{sums.total:.2f} ± {sums.se:.2f} (sum over {sums.rows:,} rows ± standard error), "
             f"log loss {observed.log_loss:.4f} per row",
             describe_selection(facts.model),
-            f"Baselines: accuracy {100 * observed.majority:.1f} % for always predicting the most "
-            f"frequent class, log loss {observed.shares_loss:.4f} per row for predicting the class "
-            "shares in the other rows",
+            f"Baselines: accuracy {100 * observed.majority:.1f} % (most frequent class), "
+            f"log loss {observed.shares_loss:.4f} per row (class shares in the other rows)",
             f"Verdict: {facts.verdict}",
         )
     for find in (find_copies, find_width):
