@@ -339,14 +339,14 @@ def find_dependence(facts: Facts) -> Outcome:
         return OK, f"{what} Exponents correct for this"
     return (
         LOOK,
-        what,
+        f"{what[0].upper()}{what[1:]}",
         f"Evidence that such columns share is counted twice. {advise_temper(facts)} Or declare "
         "columns of one kind together, as a block that is modelled jointly.",
     )
 
 
 def find_bounds(facts: Facts) -> Outcome:
-    """Find parameters of priors whose evidence is largest at a boundary."""
+    """Find parameters of priors with their optimum at a boundary."""
     blocks = facts.model.schema_.columns_alone.blocks
     levels = sum(sum(block.sizes) for block in blocks)
     if len(facts.classes) * levels > MAX_TUNED:
@@ -355,7 +355,7 @@ def find_bounds(facts: Facts) -> Outcome:
     if isinstance(places, str):
         return SKIPPED, "these priors cannot be tuned"
     if not places:
-        return OK, "no parameter of a prior has the largest evidence at a boundary"
+        return OK, "no parameter of a prior has its optimum at a boundary"
     sentences = [f"{place[0].upper()}{place[1:]}" for place in places[:MAX_NAMED]]
     if len(places) > MAX_NAMED:
         more = count(len(places) - MAX_NAMED, "more parameter")
@@ -555,7 +555,8 @@ def list_checks(facts: Facts) -> Section:
     checks = run_checks(facts)
     problems = find_problems(facts)
     done = count(len(checks), "check")
-    content: list = [f"Of {done} of the table and the model, {len(problems)} found a problem."]
+    found = f"{len(problems)} found a problem" if problems else "none found a problem"
+    content: list = [f"Of {done} of the table and the model, {found}."]
     if problems:
         columns = {
             "Check": [check.name for check in problems],

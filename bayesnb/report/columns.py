@@ -304,7 +304,9 @@ def smoothing(facts: Facts) -> Section:
         "scales how many rows the default prior is worth. Every setting is scored on the same "
         "held-out rows, without a refit. The log score is the sum of the log probabilities of "
         "their labels: 0 is perfect.",
-        Claim(result.verdict.replace("(elpd", "(log score"), f"This model has {elpd}."),
+        Claim(
+            result.verdict.replace("(elpd", "(log score"), f"The log score of this model is {elpd}."
+        ),
         Figures(pictures),
         Fold(f"All {count(len(table), 'setting')} in numbers", [settings]),
         Items([name(note, MAX_NOTE) for note in result.notes]),

@@ -46,8 +46,8 @@ def uncertainty(facts: Facts) -> Section:
         "A label can be uncertain because the classes overlap, which more rows cannot change "
         "(aleatoric), or because there are too few rows to learn the classes (epistemic). The two "
         "parts add up to the entropy of the predicted label. Each row is predicted by a model that "
-        f"has not seen it: {count(rows, 'row')}, evenly spaced in the table, are held out in "
-        "tenths.",
+        f"has not seen it: {count(rows, 'row')}, evenly spaced in the table, are held out in ten "
+        "groups.",
         judge_uncertainty(parts, facts),
         Figures([draw(plots.plot_uncertainty(dataset), about, wide=WIDE)]),
     ]
@@ -74,7 +74,7 @@ def judge_uncertainty(parts: dict[str, Array], facts: Facts) -> Claim:
             f"dependence between columns, is in neither part. According to the model: {account}",
         )
     if share < LITTLE:
-        claim = "The classes overlap: better columns would help, more rows hardly."
+        claim = "The classes overlap: better columns would help, more rows would hardly help."
         return Claim(claim, account)
     if share < MUCH:
         claim = "Mainly, the classes overlap: more rows would help a little, better columns more."
@@ -162,8 +162,8 @@ def list_mislabelled(facts: Facts) -> list:
     return [
         Heading("Likely mislabelled"),
         f"For {count(len(wrong), 'row')}, the predicted label differs from the observed one. The "
-        "rows with the least probable observed labels come first. Check these: the label may be "
-        f"wrong, or a cell. {few:,} held-out labels had a probability below "
+        "rows with the least probable observed labels come first. Check these: the label or a cell "
+        f"may be wrong. {few:,} held-out labels had a probability below "
         f"{percent(UNLIKELY, 0)}; with perfect calibration, about "
         f"{number(float(proba[proba < UNLIKELY].sum()), 2)} such rows would be expected.",
         tabulate_rows(caption, find_rows(facts)["mislabelled"], [], compare_evidence, facts),
