@@ -362,7 +362,7 @@ FAILURES = """
 1 | small | fit t.csv --target y -o goal --family a=bernoulli | Declare it gaussian, or drop it
 1 | small | fit t.csv --target y -o goal --family a,b=joint --prior a=2 | are one block
 1 | small | fit t.csv --target y -o goal --prior a=0.5 | does not fit column 'a', which is histogram
-1 | small | fit t.csv --target y -o goal --prior 'Beta(1, 2)' | there is no column that it fits
+1 | small | fit t.csv --target y -o goal --prior 'Beta(1, 2)' | does not fit any column
 1 | small | fit t.csv --target y -o goal --prior 'b=Dirichlet([1, 2, 3])' | (3,) does not fit
 1 | small | fit t.csv --target y -o goal --class-prior u=0.5,w=0.5 | but the model has ['u', 'v']
 1 | no a | predict m.bnb t.csv -o goal.csv | columns of the model: t.csv has no column 'a'
@@ -372,7 +372,7 @@ FAILURES = """
 1 | small | predict mean.bnb t.csv --interval -o goal.csv | there are no intervals
 1 | small | predict m.bnb - -o goal.csv | standard input: it is closed
 2 | small | rapport | No such command 'rapport'. (Did you mean one of: 'export', 'report'?)
-2 | small | report t.csv | Say --target COLUMN
+2 | small | report t.csv | Use --target COLUMN
 2 | small | report -o . | File '.' is a directory
 2 | small | report t.csv --target y -o t.csv | t.csv would overwrite another file
 2 | small | fit t.csv --target y | Missing option '-o'
@@ -385,7 +385,7 @@ FAILURES = """
 2 | small | fit t.csv --target y -o goal --family a=poisson:shared | 'gaussian:shared', 'multiv
 2 | small | fit t.csv --target y -o goal --family a=drop --family a=poisson | column 'a' twice
 2 | small | fit t.csv --target y -o goal --prior -1 | -1.0 is not in the range x>=0
-2 | small | fit t.csv --target y -o goal --prior 'Gauss(1)' | rate=0.5); there are Dirichlet
+2 | small | fit t.csv --target y -o goal --prior 'Gauss(1)' | rate=0.5). The priors are Dirichlet
 2 | small | fit t.csv --target y -o goal --prior 'Beta(-1, 1)' | Beta: a must be finite
 2 | small | fit t.csv --target y -o goal --prior "Beta(open('x'), 1)" | is not a prior such as
 2 | small | fit t.csv --target y -o goal --prior "a=__import__('os')" | [COLUMNS=]NUMBER
@@ -396,12 +396,12 @@ FAILURES = """
 2 | small | fit t.csv --target y -o goal --delimiter ab | neither one character nor tab
 2 | small | fit t.csv --target y -o goal --family gaussian --family poisson | column 'a' twice
 2 | small | predict m.bnb t.csv --prob 0.5 | --prob needs --interval
-2 | small | compare t.csv --target y --smoothing 1,1 | names a value twice
+2 | small | compare t.csv --target y --smoothing 1,1 | repeats a value
 2 | small | data cats | 'cats' is not one of 'penguins', 'dogs', 'spam'
 2 | small | predict t.csv m.bnb | MODEL comes before TABLE. Swap the two
-2 | small | report t.csv m.bnb --target y | a saved MODEL and then its TABLE
+2 | small | report t.csv m.bnb --target y | a saved MODEL followed by its TABLE
 2 | small | report m.bnb t.csv --target y --temper 1 | --temper is for a new model
-2 | small | report m.bnb --target y | a saved MODEL and then its TABLE
+2 | small | report m.bnb --target y | a saved MODEL followed by its TABLE
 2 | small | help tabels | 'tabels' is not one of 'tables', 'families'
 """
 

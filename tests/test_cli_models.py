@@ -70,7 +70,7 @@ def test_labels_in_the_table_are_scored_under_the_name_that_the_model_remembers(
     loss = -np.log([*proba[:7, 0], proba[7, 2]]).mean()
     assert main(["predict", str(saved), out, "--digits", "2"]) == 0
     written, err = capsys.readouterr()
-    assert f"accuracy 87.5 %, log loss {loss:.4f} a row, over 8 rows" in err
+    assert f"accuracy 87.5 %, log loss {loss:.4f} per row, over 8 rows" in err
     assert written.splitlines()[1] == "Adelie,1.0,0.0,0.0"
     model.fit(table[["island"]], table["species"].to_numpy()).save(saved)
     assert main(["predict", str(saved), out, "--target", "species"]) == 0

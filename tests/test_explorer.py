@@ -218,7 +218,7 @@ def model_shares(x: pd.DataFrame, y: pd.Series) -> np.ndarray:
 def test_what_cannot_be_explored_says_why() -> None:
     x, y = birds()
     for fitted, words in (
-        (nb.NaiveBayes(estimate="map").fit(x, y), "estimate 'map'"),
+        (nb.NaiveBayes(estimate="map").fit(x, y), "estimate='map'"),
         (nb.MultinomialNB().fit(np.eye(3), list("aab")), "texts and counts of words"),
     ):
         with pytest.raises(ValueError, match=words):

@@ -131,7 +131,7 @@ def confusion(it: Reported) -> Columns:
         "Class": it.model.classes_,
         "Rows": rows,
         "Recall": recalls,
-        "Most often taken for": taken,
+        "Most often missed as": taken,
     }
 
 
@@ -177,7 +177,7 @@ def importance(it: Reported) -> Columns:
     factors = nb.relevance(it.model).log_bayes_factor.to_series()
     return {
         "Column": lost.index,
-        "Importance, nats a row": [tuple(span) for span in spans],
+        "Importance, nats per row": [tuple(span) for span in spans],
         "Exponent": it.model.temper_[lost.index],
         "Evidence that it depends on the class": factors[lost.index],
     }
@@ -223,7 +223,7 @@ def links(it: Reported) -> Columns:
 
 BY_FUNCTIONS: dict[str, Callable[[Reported], Columns]] = {
     "Scores, with 89 % intervals": scores,
-    "Predicted probability and observed share of right labels (89 % intervals)": reliability,
+    "Predicted probability and observed share of correct labels (89 % intervals)": reliability,
     "Recall of each class, held out": confusion,
     "Thresholds for costs of errors, held out": thresholds,
     "Columns and their priors": priors,
@@ -509,7 +509,7 @@ def test_an_interval_has_the_probability_that_was_asked_for() -> None:
     [
         ({"X": [[1.0], [2.0], [5.0], [7.0]]}, "not among those that the model was fitted to"),
         ({"ci_prob": 2}, "ci_prob"),
-        ({"positive": "worse"}, "positive='worse' is none of the classes: bad, good"),
+        ({"positive": "worse"}, "is not one of two classes. The classes are bad, good"),
     ],
 )
 def test_what_has_no_page_is_an_error_that_says_why(changes: dict[str, Any], words: str) -> None:

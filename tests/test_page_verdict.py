@@ -71,9 +71,9 @@ def test_the_words_agree_with_the_scores_and_their_baselines(name: str) -> None:
     assert f"Probabilities: {probabilities}." in text
     assert f"{(best != y).sum():,} of {len(y):,} held-out labels are wrong" in text
     assert f"{100 * accuracy:.1f} %" in text
-    assert f"{100 * majority:.1f} % by always answering" in text
+    assert f"{100 * majority:.1f} % for always predicting" in text
     assert f"{loss:.3f}" in text
-    assert f"{shares:.3f} by the shares of the classes" in text
+    assert f"{shares:.3f} for the class shares" in text
     avoided = (accuracy - majority) / (1 - majority)
     removed = 1 - loss / shares
     assert (labels == "good") == (avoided >= 0.5)
@@ -126,7 +126,7 @@ RELIABLE = [
     (nb.GaussianNB(), 1, 900, "can be trusted"),
     (nb.GaussianNB(), 3, 900, "overconfident"),
     pytest.param(nb.GaussianNB(temper=0.2), 1, 900, "underconfident", marks=pytest.mark.slow),
-    (nb.GaussianNB(), 1, 24, "they may still be off by"),
+    (nb.GaussianNB(), 1, 24, "may still be off by"),
 ]
 
 
@@ -147,9 +147,9 @@ def test_remedies_help() -> None:
     facts = facts_of("spam")
     call, tempered = remedied(facts)
     assert call == "model.set_params(temper='loo').fit(X, y)"
-    before, after = re.findall(r"takes the log loss from ([\d.]+) to ([\d.]+)\.", headline(facts))[
-        0
-    ]
+    before, after = re.findall(
+        r"reduces the log loss from ([\d.]+) to ([\d.]+)\.", headline(facts)
+    )[0]
     assert float(after) < 0.8 * float(before)
     found = nb.calibration(tempered, facts.X, facts.y).log_loss
     assert f"{float(found):.3f}" == after

@@ -265,6 +265,6 @@ def test_predict_writes_sets(tmp_path: Path, capsys: pytest.CaptureFixture) -> N
     np.testing.assert_allclose(written["p_value_Gentoo"], sets["p_value"].sel({"class": "Gentoo"}))
     capsys.readouterr()
     assert main(["predict", model, learnt, "--sets", "0.95"]) == 2
-    assert "--sets and --learnt need each other" in capsys.readouterr().err
+    assert "--sets and --learnt must be given together" in capsys.readouterr().err
     assert main(["predict", model, learnt, "--sets", "95", "--learnt", learnt]) == 2
     assert "95" in capsys.readouterr().err

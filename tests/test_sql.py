@@ -300,4 +300,4 @@ def test_the_command_line_exports_it(tmp_path: Path, capsys: pytest.CaptureFixtu
     proba = found.drop(columns="id").to_numpy()
     np.testing.assert_allclose(proba, learnt.predict_proba(table), rtol=1e-9, atol=1e-12)
     assert main(["export", model]) == 2
-    assert "say --sql or --points" in capsys.readouterr().err
+    assert "give either --sql or --points" in capsys.readouterr().err

@@ -71,7 +71,7 @@ VERDICTS: dict[str, tuple[Callable[[Facts], str], Made, Made, True_]] = {
         lambda: repeated(1),
         lambda own: elpd_gain(own)[0] > 2 * elpd_gain(own)[1],
     ),
-    "can be trusted, as far as 900 rows can tell": (
+    "Judging by 900 rows, the probabilities can be trusted": (
         "reliability",
         lambda: repeated(1, rows=900),
         lambda: flipped(3),

@@ -1,8 +1,7 @@
-"""The command line, on click. Data go to stdout, messages and progress to stderr.
+"""The command line, built with click. Data go to stdout, messages and progress to stderr.
 
-`main.py` has the commands, each of which calls a function of the rooms below. Modules that take
-time to import are imported by the command that needs them, so that `--help` and a misspelt file
-name are answered at once.
+The commands in `main.py` call functions of the other packages. Slow modules are imported by the
+command that needs them, so that `--help` and errors in file names are immediate.
 """
 
 from bayesnb.cli.main import main as main

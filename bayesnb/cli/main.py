@@ -1,4 +1,4 @@
-"""The commands, and how a run ends: with an exit code, and a line on stderr where it fails.
+"""The commands and their exit codes. A command that fails prints one line on stderr.
 
 0: done. 1: the job failed. 2: bad usage. 130: interrupted.
 """
@@ -57,13 +57,13 @@ MODEL_OPTIONS = (
     "estimate",
 )
 PENGUINS_NOTE = (
-    "The penguins ship with bayesnb (Horst, Hill and Gorman 2020, CC0). The column year says when "
-    "a penguin was measured and is not a measurement itself, so it was dropped."
+    "The penguins data ship with bayesnb (Horst, Hill and Gorman 2020, CC0). The column year was "
+    "dropped: it is the year of the study, not a measurement of a penguin."
 )
 
 
 class OrderedGroup(click.Group):
-    """Commands that the help lists in the order of this file, which is that of work."""
+    """A group whose help lists the commands in the order of this file."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(self.commands)
@@ -74,7 +74,7 @@ class OrderedGroup(click.Group):
     context_settings={"show_default": True},
     epilog="""\b
     Examples:
-      bayesnb report                                  (about penguins)
+      bayesnb report                                  (an example, penguins)
       bayesnb report customers.csv --target churned
       bayesnb fit customers.csv --target churned -o churn.bnb
       bayesnb predict churn.bnb new.csv -o answers.csv
@@ -88,7 +88,7 @@ def cli() -> None:
 
 
 def common_options(command: Command) -> Command:
-    """Add what all commands have; the command is called with a `Console` first."""
+    """Add the options of all commands; the first argument of a command is a `Console`."""
 
     @click.option("-q", "--quiet", is_flag=True, help="Print only warnings and errors.")
     @click.option("--debug", is_flag=True, help="Show the traceback of an error.")
@@ -96,7 +96,7 @@ def common_options(command: Command) -> Command:
     def run(*, quiet: bool, debug: bool, **params: Any) -> None:
         check_files(params)
         with warnings.catch_warnings(), Stages(False if quiet else None) as stages:
-            warnings.simplefilter("ignore", FutureWarning)  # it is for programmers
+            warnings.simplefilter("ignore", FutureWarning)  # for programmers only
             warnings.showwarning = show_warning  # type: ignore[assignment]
             stages.begin("loading packages")
             command(Console(quiet, stages), **params)
@@ -114,16 +114,16 @@ def common_options(command: Command) -> Command:
     """
 )
 @click.argument("tables", metavar="[[MODEL] TABLE]", nargs=-1, type=FILE)
-@click.option("--target", metavar="COLUMN", help="The column of labels.")
+@click.option("--target", metavar="COLUMN", help="Column with the labels.")
 @output_option("report.html")
 @click.option("--save", type=OUTPUT, metavar="MODEL", help="File for the model.")
 @click.option("--test", type=FILE, metavar="TABLE", help="Held-out rows to score.")
-@click.option("--brief", is_flag=True, help="Only scores, what to check, and the model.")
+@click.option("--brief", is_flag=True, help="Only scores, checks and the model.")
 @prob_option
 @click.option(
     "--positive",
     metavar="CLASS",
-    help="Class that the ROC curve and costs are about: the rarer of two unless given.",
+    help="Positive class of the ROC curve and costs; default: the rarer of two.",
 )
 @model_options
 @estimate_option
@@ -141,10 +141,10 @@ def report(
     positive: str | None,
     **options: Any,
 ) -> None:
-    """Fit a table and write an HTML page about the model.
+    """Fit a model to a table and write an HTML report.
 
-    Without TABLE it is about penguins. With MODEL, which `bayesnb fit` or --save wrote, nothing is
-    fitted: TABLE holds the rows that the model was fitted to.
+    Without TABLE, the penguins example is used. With MODEL, a file from `bayesnb fit` or --save,
+    nothing is fitted: TABLE must hold the training rows.
     """
     is_example = not tables
     if is_example:
@@ -153,19 +153,19 @@ def report(
         options["family"] += (ColumnOption(("year",), None, "year=drop"),)
     if target is None:
         raise click.UsageError(
-            f"which column of {tables[-1]} holds the labels? Say --target COLUMN."
+            f"which column of {tables[-1]} holds the labels? Use --target COLUMN."
         )
     models = [path for path in tables if is_model(path)]
     if len(tables) > 2 or models != list(tables[:-1]):
         raise click.UsageError(
-            "give one TABLE, or a saved MODEL and then its TABLE; here the saved models are: "
-            f"{', '.join(models) or 'none'}."
+            "give one TABLE, or a saved MODEL followed by its TABLE; saved models among these "
+            f"files: {', '.join(models) or 'none'}."
         )
     context = click.get_current_context()
     for name in MODEL_OPTIONS if models else ():
         if context.get_parameter_source(name) == ParameterSource.COMMANDLINE:
             flag = name.replace("_", "-")
-            raise click.UsageError(f"--{flag} is for a new model, and {models[0]} is saved.")
+            raise click.UsageError(f"--{flag} is for a new model, but {models[0]} is fitted.")
 
     from bayesnb import load
     from bayesnb.cli.tables import learn, read_labelled, show_scores
@@ -217,8 +217,8 @@ def report(
 def fit(console: Console, tables: tuple[str, ...], target: str, save: str, **options: Any) -> None:
     """Fit a model to tables and save it.
 
-    Several tables are read as one. Prints the family of each column, how well rows are predicted
-    that were held out, and a verdict on that.
+    Several tables are read as one. Prints the family of each column, leave-one-out scores, and a
+    verdict on them.
     """
     from bayesnb.cli.tables import learn, show_scores
 
@@ -255,10 +255,10 @@ def fit(console: Console, tables: tuple[str, ...], target: str, save: str, **opt
     "--sets",
     type=click.FloatRange(0, 1, min_open=True, max_open=True),
     metavar="COVERAGE",
-    help="Add sets that hold the label of this share of the rows.",
+    help="Add prediction sets with this coverage.",
 )
 @click.option("--learnt", type=FILE, metavar="TABLE", help="The training rows, for --sets.")
-@click.option("--target", metavar="COLUMN", help="The column of labels, where the model lacks it.")
+@click.option("--target", metavar="COLUMN", help="Column with the labels, if not in the model.")
 @reading_options
 @common_options
 def predict(
@@ -284,7 +284,7 @@ def predict(
     if prob is not None and not interval:
         raise click.UsageError("--prob needs --interval.")
     if (sets is None) != (learnt is None):
-        raise click.UsageError("--sets and --learnt need each other.")
+        raise click.UsageError("--sets and --learnt must be given together.")
     kind = output_format(output)
 
     from bayesnb import load
@@ -294,9 +294,7 @@ def predict(
 
     estimator = load(model)
     if interval and estimator.estimate != "predictive":
-        raise ValueError(
-            f"{model}: there are no intervals for the estimate {estimator.estimate!r}."
-        )
+        raise ValueError(f"{model}: there are no intervals with estimate={estimator.estimate!r}.")
     known = getattr(estimator, "target_name_", None)
     find_sets = None
     if sets is not None and learnt is not None:
@@ -329,8 +327,8 @@ def predict(
 def show(console: Console, model: str) -> None:
     """Describe a saved model.
 
-    Prints the columns with their families, priors, evidence and exponents, their links, flags of
-    missing cells, and the covariance.
+    Prints the columns with their families, priors, evidence and exponents, then links, indicators
+    of missing values and the covariance, if there are any.
     """
     from bayesnb import load
 
@@ -363,10 +361,10 @@ def explore(
     prob: float | None,
     **options: Any,
 ) -> None:
-    """Write an HTML page on which a row can be set, and its prediction seen.
+    """Write an HTML page that predicts a row as its cells are set.
 
-    The page computes the probabilities of the classes, their intervals and the reasons in the
-    browser. With TABLE its first 200 rows can be opened; they are stored in the page.
+    The page computes class probabilities, their intervals and the contributions of the columns in
+    the browser. With TABLE, its first 200 rows are stored in the page and can be opened there.
     """
     from bayesnb import load
     from bayesnb.cli.tables import read_labelled
@@ -389,9 +387,9 @@ def explore(
 @click.argument("model", type=FILE)
 @click.option("--sql", is_flag=True, help="Write a SELECT that computes the probabilities.")
 @click.option("--points", is_flag=True, help="Write a points table, as CSV.")
-@click.option("--table", "name", default="t", help="The name of the table in the database.")
-@click.option("--key", metavar="COLUMN", multiple=True, help="A column that the answer keeps.")
-@click.option("--total", type=NUMBER, default=100, help="The largest sum of points.")
+@click.option("--table", "name", default="t", help="Name of the table in the database.")
+@click.option("--key", metavar="COLUMN", multiple=True, help="Column to keep in the result.")
+@click.option("--total", type=NUMBER, default=100, help="Largest sum of points.")
 @output_option()
 @common_options
 def export(
@@ -404,13 +402,13 @@ def export(
     total: float,
     output: str,
 ) -> None:
-    """Write a saved model for a database, or for paper.
+    """Write a saved model as SQL or as a points table.
 
-    With --sql one SELECT whose answers are the probabilities, `p_CLASS`; with --points a table of
-    what each cell adds, in whole numbers.
+    With --sql, a SELECT that returns the probabilities, `p_CLASS`. With --points, a table of the
+    points of each cell, in whole numbers.
     """
     if sql == points:
-        raise click.UsageError("say --sql or --points.")
+        raise click.UsageError("give either --sql or --points.")
 
     from bayesnb import load
     from bayesnb import points as make_points
@@ -438,7 +436,7 @@ def export(
 def explain(console: Console, model: str, table: str, row: int, **options: Any) -> None:
     """Explain the probabilities of a row.
 
-    Prints the probability of each class, and what each column adds to its score.
+    Prints the probability of each class and what each column adds to its log score.
     """
     from bayesnb import load
     from bayesnb.cli.tables import open_tables
@@ -467,9 +465,9 @@ def explain(console: Console, model: str, table: str, row: int, **options: Any) 
 )
 @click.argument("model", type=FILE)
 @click.argument("table", type=FILE)
-@click.option("--target", metavar="COLUMN", help="The column of labels, where they are known.")
+@click.option("--target", metavar="COLUMN", help="Column with the labels, if they are known.")
 @click.option(
-    "--html", "output", type=OUTPUT, metavar="PAGE", help="Also write a page, with a picture."
+    "--html", "output", type=OUTPUT, metavar="PAGE", help="Also write an HTML page with a figure."
 )
 @prob_option
 @reading_options
@@ -483,10 +481,10 @@ def check(
     prob: float | None,
     **options: Any,
 ) -> None:
-    """Check whether a table has changed since a model was learnt.
+    """Check whether a new table differs from the training rows of a model.
 
     Prints which columns changed, the shares of the classes, the expected accuracy, and the most
-    unusual rows. The rows that the model has learnt are not needed.
+    unusual rows. The training rows are not needed.
     """
     import bayesnb
     from bayesnb.cli.tables import read_labelled
@@ -518,13 +516,13 @@ def check(
     type=list_of(NUMBER),
     metavar="LIST",
     default="0,0.01,0.1,0.5,1,2,5,10",
-    help="Values to compare, between commas.",
+    help="Values to compare, separated by commas.",
 )
 @click.option(
     "--estimates",
     type=list_of(click.Choice(ESTIMATES)),
     metavar="LIST",
-    help="Some of predictive, mean, map, mle: all but mle unless given.",
+    help="Any of predictive, mean, map, mle; default: all but mle.",
 )
 @output_option()
 @model_options
@@ -539,10 +537,10 @@ def compare(
     output: str,
     **options: Any,
 ) -> None:
-    """Compare values of the smoothing by evidence and leave-one-out.
+    """Compare values of the smoothing by log evidence and leave-one-out.
 
-    With smoothing l, counts n of K levels and their total N, (n + l) / (N + l K) is the probability
-    of a level under map (the mode under Dirichlet(1 + l)) and under mean (the mean under
+    With smoothing l, a level that was seen n times among N cells, one of K levels, has probability
+    (n + l) / (N + l K) under map (the mode under Dirichlet(1 + l)) and mean (the mean under
     Dirichlet(l)); predictive integrates it out.
     """
     kind = output_format(output)
@@ -551,7 +549,7 @@ def compare(
     from bayesnb.cli.tables import learn
 
     X, y, model = learn(console, [table], target, options)
-    console.stages.begin(f"comparing settings of the smoothing by {len(y):,} rows")
+    console.stages.begin(f"comparing values of the smoothing on {len(y):,} rows")
     comparison = compare_smoothing(model, X, y, smoothing=smoothing, estimates=estimates)
     if output == "-" and sys.stdout.isatty():
         write_text("-", f"{comparison}\n")
@@ -590,7 +588,7 @@ def data(console: Console, name: str | None, output: str) -> None:
     "topic", required=False, metavar="[TOPIC]", type=click.Choice([*TOPICS, *cli.commands])
 )
 def show_help(topic: str | None) -> None:
-    """Show the help on a command, or on tables or families."""
+    """Show help on a command, on tables or on families."""
     if topic in TOPICS:
         click.echo(TOPICS[topic], nl=False)
         return
@@ -603,7 +601,7 @@ def show_help(topic: str | None) -> None:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
-    if sys.stderr is None:  # it is closed, and messages would go to stdout
+    if sys.stderr is None:  # closed: messages would go to stdout
         sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
     if argv is None:
         signal.signal(signal.SIGTERM, terminate)  # so that a half-written file is removed

@@ -1,6 +1,6 @@
-"""Options that several commands share, the types of their values, and help on both.
+"""Options that several commands share, the types of their values, and help topics.
 
-Nothing slow is imported at the top: the help needs it all.
+Nothing slow is imported at the top, so that `--help` is fast.
 """
 
 import ast
@@ -11,12 +11,12 @@ from typing import Any, NamedTuple
 
 import click
 
-ALL = "*"  # the columns of an option that names none
+ALL = "*"  # stands for all columns, where an option names none
 ESTIMATES = ("predictive", "mean", "map", "mle")
 DEPENDENCES = ("forest", "pairs", "covariance", "all")
 NUMBER: click.ParamType = click.FloatRange(min=0)
 PROBABILITY = click.FloatRange(min=0, max=1, min_open=True, max_open=True)
-NUMBER.name = PROBABILITY.name = "number"  # messages say what is no valid one
+NUMBER.name = PROBABILITY.name = "number"  # for messages: "is not a valid number"
 FILE = click.Path()
 OUTPUT = click.Path(dir_okay=False, writable=True)
 PRIOR = re.compile(r"(?:(?P<names>.+?)=)?\s*(?P<value>[A-Za-z]\w*\s*\(.*\)|[^=()]+)", re.S)
@@ -38,15 +38,15 @@ def split_list(text: str) -> list[str]:
 
 
 def split_names(text: str) -> tuple[str, ...]:
-    """Split a text at commas into names or values, none of which is empty."""
+    """Split a text at commas into names or values; raise if one is empty."""
     names = split_list(text)
     if not all(names):
-        raise click.BadParameter(f"a part is empty in {text!r}.")
+        raise click.BadParameter(f"{text!r} has an empty item.")
     return tuple(names)
 
 
 class ColumnOption(NamedTuple):
-    """The value of an option for some columns."""
+    """An option's value for some columns."""
 
     names: tuple[str, ...]  # or patterns, or `ALL`
     value: Any  # a family, None for columns that are dropped; or a prior, which may be a number
@@ -54,7 +54,7 @@ class ColumnOption(NamedTuple):
 
 
 def parse_family(text: str) -> ColumnOption:
-    """Return the family that `[COLUMNS=]FAMILY` means, and its columns."""
+    """Parse `[COLUMNS=]FAMILY`."""
     from bayesnb.data.families import family_named, no_family
 
     names, _, word = text.rpartition("=")
@@ -67,7 +67,7 @@ def parse_family(text: str) -> ColumnOption:
 
 
 def complete_family(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
-    """Return the families that the last word of a shell may become."""
+    """Return shell completions of a family."""
     from bayesnb.families import FAMILIES
 
     names, equals, word = incomplete.rpartition("=")
@@ -76,7 +76,7 @@ def complete_family(ctx: click.Context, param: click.Parameter, incomplete: str)
 
 
 def parse_prior(text: str) -> ColumnOption:
-    """Return the prior that `[COLUMNS=]PRIOR` means, a number or a belief, and its columns."""
+    """Parse `[COLUMNS=]PRIOR`, where the prior is a number or a belief."""
     match = PRIOR.fullmatch(text.strip())
     if match is None:
         raise click.BadParameter(
@@ -89,7 +89,7 @@ def parse_prior(text: str) -> ColumnOption:
 
 
 def parse_belief(text: str) -> Any:
-    """Return the belief that a text such as `Gamma(2, rate=0.5)` means: it is parsed, never run."""
+    """Parse a belief such as `Gamma(2, rate=0.5)`, without evaluating the text."""
     from bayesnb.families.family import conjugate_priors
 
     kinds = conjugate_priors()
@@ -100,7 +100,7 @@ def parse_belief(text: str) -> Any:
         params = {str(each.arg): ast.literal_eval(each.value) for each in call.keywords}
     except (AttributeError, KeyError, SyntaxError, TypeError, ValueError):
         raise click.BadParameter(
-            f"{text!r} is not a prior such as Gamma(shape=2, rate=0.5); there are "
+            f"{text!r} is not a prior such as Gamma(shape=2, rate=0.5). The priors are "
             f"{', '.join(kinds)}."
         ) from None
     try:
@@ -110,19 +110,19 @@ def parse_belief(text: str) -> Any:
 
 
 def list_of(item: click.ParamType) -> Callable[[str], tuple[Any, ...]]:
-    """Return a function that reads distinct values of a type, between commas."""
+    """Return a parser of distinct values of a type, separated by commas."""
 
     def parse(text: str) -> tuple[Any, ...]:
         values = tuple(map(item, split_names(text)))
         if len(set(values)) < len(values):
-            raise click.BadParameter(f"{text!r} names a value twice.")
+            raise click.BadParameter(f"{text!r} repeats a value.")
         return values
 
     return parse
 
 
 def parse_class_prior(text: str) -> Any:
-    """Return `uniform`, `empirical`, a concentration, or the probability of each label."""
+    """Parse `uniform`, `empirical`, a concentration, or the probability of each label."""
     if "=" in text:
         pairs = [part.rpartition("=") for part in split_names(text)]
         return {label.strip(): NUMBER(share) for label, _, share in pairs}
@@ -130,7 +130,7 @@ def parse_class_prior(text: str) -> Any:
 
 
 def parse_temper(text: str) -> str | float:
-    """Return `auto`, `columns`, `loo`, `none`, or an exponent above 0."""
+    """Parse `auto`, `columns`, `loo`, `none`, or an exponent above 0."""
     if text in ("auto", "columns", "loo", "none"):
         return text
     try:
@@ -145,7 +145,7 @@ def parse_temper(text: str) -> str | float:
 
 
 def parse_delimiter(text: str) -> str:
-    """Return one character; a tab may be written `tab`."""
+    """Parse one character; a tab may be written `tab`."""
     mark = {"tab": "\t", "\\t": "\t"}.get(text, text)
     if len(mark) != 1:
         raise click.BadParameter(f"{text!r} is neither one character nor tab.")
@@ -156,7 +156,7 @@ def parse_delimiter(text: str) -> str:
 
 
 def combine(*options: Decorator) -> Decorator:
-    """Return a decorator that adds several options, which the help lists in this order."""
+    """Return a decorator that adds several options, in this order in the help."""
 
     def decorate(command: Command) -> Command:
         for option in reversed(options):
@@ -167,12 +167,12 @@ def combine(*options: Decorator) -> Decorator:
 
 
 target_option = click.option(
-    "--target", metavar="COLUMN", required=True, help="The column of labels."
+    "--target", metavar="COLUMN", required=True, help="Column with the labels."
 )
 
 
 def output_option(default: str = "-") -> Decorator:
-    """Return the option of the file that is written."""
+    """Return the option for the output file."""
     return click.option(
         "-o",
         "--output",
@@ -184,7 +184,7 @@ def output_option(default: str = "-") -> Decorator:
 
 
 prob_option = click.option(
-    "--prob", type=PROBABILITY, metavar="P", help="Probability of the intervals: 0.89 unless given."
+    "--prob", type=PROBABILITY, metavar="P", help="Probability of the intervals; default: 0.89."
 )
 
 model_options = combine(
@@ -194,14 +194,14 @@ model_options = combine(
         shell_complete=complete_family,
         multiple=True,
         metavar="[COLUMNS=]FAMILY",
-        help="The distribution of columns, or drop to leave them out: see bayesnb help families.",
+        help="Distribution of columns, or drop to leave them out; see bayesnb help families.",
     ),
     click.option(
         "--prior",
         type=parse_prior,
         multiple=True,
         metavar="[COLUMNS=]PRIOR",
-        help="A smoothing such as 0.5, or a prior such as 'age=Gamma(2, 1)'.",
+        help="Smoothing such as 0.5, or a prior such as 'age=Gamma(2, 1)'.",
     ),
     click.option(
         "--class-prior",
@@ -222,14 +222,15 @@ model_options = combine(
         "--dependence",
         type=click.Choice(["auto", "none", *DEPENDENCES]),
         default="auto",
-        help="What columns say together: links between pairs of them, columns as one Gaussian "
-        "(covariance), or all of it. auto is all where nothing is declared, else none.",
+        help="Dependence between columns: links between pairs (forest, pairs), numbers as one "
+        "Gaussian (covariance), or all. auto is all where nothing is declared, else none.",
     ),
     click.option(
         "--missing-cells",
         type=click.Choice(["omit", "auto"]),
         default="omit",
-        help="What a missing cell says: nothing, or that it is missing, where that tells.",
+        help="Ignore missing values (omit), or also model where they occur if that predicts the "
+        "label (auto).",
     ),
 )
 
@@ -237,7 +238,7 @@ estimate_option = click.option(
     "--estimate",
     type=click.Choice(ESTIMATES),
     default="predictive",
-    help="predictive integrates the parameters out; others plug them in.",
+    help="predictive integrates the parameters out; the others plug in an estimate.",
 )
 
 reading_options = combine(
@@ -245,11 +246,13 @@ reading_options = combine(
         "--missing",
         type=split_list,
         metavar="LIST",
-        help="Texts of missing cells; ',NA,NaN,?' in CSV and TSV unless given.",
+        help="Texts that mean a missing value; default for CSV and TSV: ',NA,NaN,?'.",
     ),
-    click.option("--delimiter", type=parse_delimiter, metavar="CHAR", help="Mark between cells."),
+    click.option(
+        "--delimiter", type=parse_delimiter, metavar="CHAR", help="Character between cells."
+    ),
     click.option("--decimal", type=click.Choice([".", ","]), default=".", help="Decimal mark."),
-    click.option("--encoding", metavar="NAME", help="Encoding of text: UTF-8 unless given."),
+    click.option("--encoding", metavar="NAME", help="Text encoding; default: UTF-8."),
 )
 
 # Topics of `bayesnb help`
@@ -262,45 +265,46 @@ Feather, recognised by their first bytes or by their names; - is standard input.
 In CSV and TSV the first line names the columns.
 
   numbers  every cell that is not missing looks like a number
-  levels   all else: text, dates, $5, 12 %, 1,234, and codes such as 007
+  levels   anything else: text, dates, $5, 12 %, 1,234, and codes such as 007
   flags    true and false
 
 Missing cells are empty, NA, NaN or ? in CSV and TSV, and null elsewhere.
---missing ',NA,unknown' replaces that list; an empty text is the empty cell.
+--missing ',NA,unknown' replaces that list; an empty item is the empty cell.
 None, null and N/A are levels unless they are listed.
 
---delimiter, --decimal and --encoding say what is not recognised. A warning
-names columns that most likely are not what they are read as. Messages count
-rows below the header from 0.
+Use --delimiter, --decimal and --encoding where they are not recognised. A
+warning names columns that were probably read as the wrong kind. Messages count
+rows from 0, the first row below the header.
 
 predict and explain find the columns of the model by name, in any order, and
-ignore others. Tables of one fit need the same columns.
+ignore others. All tables of a fit need the same columns.
 
 Exit codes: 0 done, 1 the job failed, 2 bad usage, 130 interrupted.
 """
 
 FAMILIES = """\
-Families, priors and what is chosen where nothing is declared
+Families, priors, and what is chosen automatically
 
---family COLUMNS=FAMILY declares columns; without COLUMNS, all that no other
---family names. COLUMNS are names or patterns such as 'w_*', between commas. A
-name with a comma or a quote is quoted as in CSV; a name goes before a pattern.
+--family COLUMNS=FAMILY declares columns; without COLUMNS, all columns that no
+other --family names. COLUMNS are names or patterns such as 'w_*', separated by
+commas. A name with a comma or a quote is quoted as in CSV. Names take
+precedence over patterns.
 
-  categorical   levels; also numbers that are names (zip=categorical)
+  categorical   levels; also numeric codes (zip=categorical)
   bernoulli     flags, or numbers that are only 0 and 1
-  gaussian      numbers from a bell curve
-  histogram     numbers from a density of any shape
+  gaussian      numbers with a normal distribution
+  histogram     numbers with a density of any shape
   poisson       counts of events
-  multinomial   counts of words, one column a word
+  multinomial   counts of words, one column for each word
   joint         a table of all combinations of the columns' levels
-  multivariate  numbers with their covariances
+  multivariate  numbers with a joint normal distribution
   drop          the columns are left out
 
 multinomial, joint and multivariate make one block of the columns that are named
 together. gaussian:shared and multivariate:shared have one variance for all
 classes.
 
-Where a column is not declared, flags are bernoulli, levels categorical, and
+If a column is not declared, flags are bernoulli, levels categorical, and
 numbers histogram, unless gaussian, categorical or poisson predicts held-out
 labels better by more than 2 nats.
 
@@ -313,14 +317,14 @@ and Beta priors, or one of
   NormalInverseGamma(mean=..., count=..., shape=..., scale=...)     gaussian
   NormalInverseWishart(mean=..., count=..., dof=..., scale=...)     multivariate
 
-Without COLUMNS it is for all columns that it fits.
+Without COLUMNS it applies to all columns that it fits.
 
-Declare nothing, and exponents (--temper) and links (--dependence) are chosen by
-held-out labels too. Declare a family other than drop, a prior or an estimate,
-and the model is what you declared: exponents are 1, and nothing is linked,
-unless --temper and --dependence ask for it.
+If nothing is declared, exponents (--temper) and links (--dependence) are chosen
+by held-out labels too. If a family other than drop, a prior or an estimate is
+declared, exponents are 1 and there are no links, unless --temper and
+--dependence ask for them.
 
-Messages name parameters as Python does: temper='loo' is --temper loo here.
+Messages name parameters as in Python: temper='loo' is --temper loo here.
 """
 
 TOPICS = {"tables": TABLES, "families": FAMILIES}

@@ -1,4 +1,4 @@
-"""What a command writes: results, all of them or nothing, and messages on stderr."""
+"""Output of commands: results, written completely or not at all, and messages on stderr."""
 
 import errno
 import os
@@ -19,12 +19,12 @@ from bayesnb.stages import Stages
 
 
 def print_line(line: str) -> None:
-    """Print one line on stderr, in which no text from a table can command the terminal."""
+    """Print one line on stderr, with control characters from tables escaped."""
     print(visible(line), file=sys.stderr, flush=True)
 
 
 class Console(NamedTuple):
-    """Messages of a command that runs: stages of work and, unless quiet, results."""
+    """Messages of a running command: stages and, unless quiet, results."""
 
     quiet: bool
     stages: Stages
@@ -37,7 +37,7 @@ class Console(NamedTuple):
 
 
 def show_warning(message: Warning | str, *place: Any) -> None:
-    """Print the lines of a warning; take the place of `warnings.showwarning`."""
+    """Print the lines of a warning; replaces `warnings.showwarning`."""
     for line in str(message).splitlines():
         print_line(f"bayesnb: warning: {line}")
 
@@ -59,7 +59,7 @@ def describe_error(error: BaseException) -> str:
 
 
 def check_files(params: Mapping[str, Any]) -> None:
-    """Raise for files of a command that are missing, mixed up, or cannot be written."""
+    """Raise for files that are missing, in the wrong order, or cannot be written."""
     model = params.get("model")
     table = params.get("table")
     inputs = list(filter(None, [model, table, params.get("test"), *params.get("tables", ())]))
@@ -95,14 +95,14 @@ def is_model(path: str) -> bool:
 
 
 def output_format(output: str) -> str:
-    """Return the format that the name of an output means: a device or a pipe may have any name."""
+    """Return the format of an output by its name; devices and pipes may have any name."""
     from bayesnb.data.files import format_of_name
 
     kind = format_of_name(output)
     is_stream = output == "-" or (Path(output).exists() and not Path(output).is_file())
     if kind is None and not is_stream:
         raise click.UsageError(
-            f"the format of {output} is not clear from its name, which must end in "
+            f"the format of {output} is not clear from its name. It must end in "
             ".csv, .tsv, .parquet, .arrow or .jsonl."
         )
     return kind or "csv"
@@ -113,7 +113,7 @@ def output_format(output: str) -> str:
 
 @contextmanager
 def complete_output(output: str) -> Iterator[BinaryIO]:
-    """Open a file, or stdout for `-`, on which nothing arrives before all is written."""
+    """Open a file, or stdout for `-`, that receives nothing until everything is written."""
     if output != "-":
         with replacing(output) as stream:
             yield stream
@@ -126,7 +126,7 @@ def complete_output(output: str) -> Iterator[BinaryIO]:
         buffer.seek(0)
         try:
             for line in buffer:
-                if is_terminal:  # no cell of a table can command it
+                if is_terminal:  # escape control characters in cells
                     text = line.decode("utf-8", "backslashreplace").removesuffix("\n")
                     line = visible(text).encode() + b"\n"
                 sys.stdout.buffer.write(line)
@@ -139,13 +139,13 @@ def complete_output(output: str) -> Iterator[BinaryIO]:
 
 
 def write_text(output: str, text: str) -> None:
-    """Write a text, all of it or nothing."""
+    """Write a text completely or not at all."""
     with complete_output(output) as stream:
         stream.write(text.encode("utf-8"))
 
 
 def write_tables(output: str, kind: str, tables: Iterable[Any]) -> int:
-    """Write dataframes below each other, all of them or nothing; return the number of rows."""
+    """Write dataframes one below the other, all or none; return the number of rows."""
     from bayesnb.data.files import write_frames
 
     with complete_output(output) as stream:

@@ -1,4 +1,4 @@
-"""Rows that a command learns from or scores: tables in files, families of columns, scores."""
+"""Rows to fit or to score: reading tables, families of columns, and scores."""
 
 import fnmatch
 import re
@@ -37,7 +37,7 @@ Matches = list[tuple[str, ColumnOption]]
 def open_tables(
     console: Console, what: str, paths: Sequence[str], options: Options
 ) -> Iterator[TableFiles]:
-    """Open tables, and show how much of them is read."""
+    """Open tables, with a progress bar for reading them."""
     if options["delimiter"] == options["decimal"]:
         raise click.UsageError(f"--delimiter and --decimal are both {options['decimal']!r}.")
     reading = Reading(**{name: options[name] for name in READING})
@@ -50,7 +50,7 @@ def open_tables(
 def learn(
     console: Console, paths: Sequence[str], target: str, options: Options
 ) -> tuple[Any, Any, NaiveBayes]:
-    """Return the rows and labels of tables, and the model that has learnt them."""
+    """Return the rows and labels of tables, and a model fitted to them."""
     with open_tables(console, "reading", paths, options) as tables:
         tables.check_there([target], "target")
         tables.check_same()
@@ -66,7 +66,7 @@ def learn(
     check_labels(y, is_real=tables.kinds[target] == "number")
     if all(re.fullmatch(r"[+-]?[0-9.]+", name) for name in X.columns):
         warnings.warn(
-            "the names of the columns are numbers: does the table lack its first line, with names?",
+            "all column names are numbers: is the header line missing?",
             stacklevel=1,
         )
     prior = options["class_prior"]
@@ -75,19 +75,19 @@ def learn(
         prior = {labels.get(label, label): share for label, share in prior.items()}
     rules = {name: options[name] for name in RULES if name in options}
     families = list_families(X, declared, options["prior"])
-    console.stages.begin(f"learning from {len(y):,} rows")
+    console.stages.begin(f"fitting {len(y):,} rows")
     rules["missing"] = options["missing_cells"]
     return X, y, NaiveBayes(families, class_prior=prior, **rules).fit(X, y)
 
 
 def check_labels(y: Any, is_real: bool) -> None:
-    """Raise for labels that are amounts or all the same; warn of labels that are numbers."""
+    """Raise for continuous or constant labels; warn about numeric labels."""
     labels = y.unique()
     if is_real and len(labels) > max(len(y) / 2, 2):
         raise ValueError(
             f"the labels in column {y.name!r} are real numbers, {len(labels):,} different ones in "
-            f"{len(y):,} rows. This predicts classes, not amounts: replace the numbers by classes, "
-            "such as low and high."
+            f"{len(y):,} rows. bayesnb predicts classes, not numbers: replace the numbers by "
+            "classes such as low and high."
         )
     if len(labels) == 1:
         raise ValueError(
@@ -102,7 +102,7 @@ def check_labels(y: Any, is_real: bool) -> None:
 def read_labelled(
     console: Console, model: Any, path: str, target: str | None, options: Options
 ) -> tuple[Any, Any]:
-    """Return rows as a model learnt them, and their labels, where a column holds them."""
+    """Return rows with the columns of a model, and their labels if a column is given."""
     classes = model.classes_.tolist()
     with open_tables(console, "reading", [path], options) as tables:
         if target is None:
@@ -116,7 +116,8 @@ def read_labelled(
     unknown = sorted(set(y.tolist()) - set(classes))
     if unknown:
         raise ValueError(
-            f"{tables.name}: the label {unknown[0]!r} in column {target!r} was never learnt."
+            f"{tables.name}: the label {unknown[0]!r} in column {target!r} is not a class of the "
+            "model."
         )
     return as_learnt(model, frame, tables), y
 
@@ -124,11 +125,11 @@ def read_labelled(
 def learn_sets(
     console: Console, model: Any, path: str, target: str | None, options: Options, coverage: float
 ) -> Callable[[Any], Any]:
-    """Return a function that predicts sets of labels, by the rows that a model has learnt."""
+    """Return a function that predicts sets of labels, given the training rows of a model."""
     from bayesnb import prediction_sets
 
     if target is None:
-        raise click.UsageError(f"which column of {path} holds the labels? Say --target COLUMN.")
+        raise click.UsageError(f"which column of {path} holds the labels? Use --target COLUMN.")
     X, y = read_labelled(console, model, path, target, options)
     return partial(prediction_sets(model, X, y).predict, coverage=coverage)
 
@@ -154,7 +155,7 @@ def match_columns(flag: str, columns: Sequence[str], options: Sequence[ColumnOpt
 
 
 def list_families(X: Any, declared: Mapping[str, Any], priors: Sequence[ColumnOption]) -> Any:
-    """Return `families` of the estimator: what is declared, and what has a prior."""
+    """Return the parameter `families`: declared columns, and columns with a prior."""
     families = {name: declared[name].value for name in X.columns if name in declared}
     if priors:
         families |= apply_priors(X, families, priors)
@@ -164,16 +165,16 @@ def list_families(X: Any, declared: Mapping[str, Any], priors: Sequence[ColumnOp
         blocks.setdefault(id(declared[name]) if is_block else name, []).append(name)
     for names in blocks.values():
         if len({repr(families[name]) for name in names}) > 1:
-            raise ValueError(f"--prior: {', '.join(names)} are one block: give them one prior.")
+            raise ValueError(f"--prior: {', '.join(names)} are one block and need one prior.")
     return {tuple(names): families[names[0]] for names in blocks.values()} or "auto"
 
 
 def apply_priors(
     X: Any, declared: Mapping[str, Any], priors: Sequence[ColumnOption]
 ) -> dict[str, Any]:
-    """Return the families of the columns that have a prior, with it.
+    """Return the families of the columns with a prior, with this prior.
 
-    Where no family is declared, it is one of those among which the family is chosen.
+    Where no family is declared, the candidates of the automatic choice are considered.
     """
     candidates: dict[str, Sequence[Any]] = {}
     for family, places in families_of("auto", open_table(X)):
@@ -195,12 +196,12 @@ def apply_priors(
             )
     for option in priors:
         if option not in used:
-            raise ValueError(f"--prior {option.text}: there is no column that it fits.")
+            raise ValueError(f"--prior {option.text} does not fit any column.")
     return families
 
 
 def find_family(candidates: Sequence[Any], prior: Any) -> Any:
-    """Return the first family that may have a prior, with it; a number is for the first alone."""
+    """Return the first family that a prior fits, with it; a number fits only the first family."""
     for family in candidates:
         if isinstance(prior, float):
             return replace(family, prior=prior) if family.number_prior() else None
@@ -209,29 +210,28 @@ def find_family(candidates: Sequence[Any], prior: Any) -> Any:
     return None
 
 
-# How well rows are predicted
+# Scores
 
 
 def show_scores(console: Console, facts: Any) -> None:
-    """Print how well rows are predicted by the model of all others; warn where that is too good."""
+    """Print leave-one-out scores and the verdict; warn where the scores are too good."""
     from bayesnb.report.checks import WARNING, find_copies, find_width
 
     observed = facts.observed
     if observed is None:
         console.info(
-            "Leave-one-out: no score, as the other rows leave no distribution of a row's class."
+            "Leave-one-out: no score, as a class has no proper posterior without one of its rows."
         )
     else:
         scores = facts.label_log_proba[~np.isnan(facts.label_log_proba)]
         sums = Pointwise(scores, scores)
         console.info(
-            f"Leave-one-out: accuracy {100 * observed.accuracy:.1f} %, "
-            f"log score {sums.total:.2f} ± {sums.se:.2f} over {sums.rows:,} rows "
-            f"(log loss {observed.log_loss:.4f} a row)",
+            f"Leave-one-out: accuracy {100 * observed.accuracy:.1f} %, log score "
+            f"{sums.total:.2f} ± {sums.se:.2f} (sum over {sums.rows:,} rows ± standard error), "
+            f"log loss {observed.log_loss:.4f} per row",
             describe_selection(facts.model),
-            f"Baselines: accuracy {100 * observed.majority:.1f} % by always answering the most "
-            f"frequent class, log loss {observed.shares_loss:.4f} a row by the shares of the "
-            "classes in the other rows",
+            f"Baselines: accuracy {100 * observed.majority:.1f} % (most frequent class), "
+            f"log loss {observed.shares_loss:.4f} per row (class shares in the other rows)",
             f"Verdict: {facts.verdict}",
         )
     for find in (find_copies, find_width):
@@ -242,7 +242,7 @@ def show_scores(console: Console, facts: Any) -> None:
 
 @dataclass(eq=False)
 class Score:
-    """How well rows are predicted whose label is in a column of the table, summed over batches."""
+    """Accuracy and log loss of rows whose labels are in the table, summed over batches."""
 
     target: str
     rows: int = 0
@@ -250,13 +250,13 @@ class Score:
     loss: float = 0.0
 
     def add(self, classes: Array, labels: Any, proba: Array) -> None:
-        """Count the rows that have a label that was learnt."""
+        """Add the rows whose label is a class of the model."""
         names = classes.astype(str)
         texts = np.array(labels.tolist(), str)
         if classes.dtype == bool:  # true and TRUE are the flag True
             names = np.char.lower(names)
             texts = np.char.lower(texts)
-        is_label = texts[:, None] == names  # `(r, c)`, of each row one class or none
+        is_label = texts[:, None] == names  # `(r, c)`, at most one class per row
         self.rows += is_label.sum()
         self.right += is_label[np.arange(len(texts)), proba.argmax(axis=1)].sum()
         with np.errstate(divide="ignore"):
@@ -264,6 +264,6 @@ class Score:
 
     def __str__(self) -> str:
         return (
-            f"Score by column {self.target!r}: accuracy {100 * self.right / self.rows:.1f} %, "
-            f"log loss {self.loss / self.rows:.4f} a row, over {self.rows:,} rows"
+            f"Scored by column {self.target!r}: accuracy {100 * self.right / self.rows:.1f} %, "
+            f"log loss {self.loss / self.rows:.4f} per row, over {self.rows:,} rows"
         )

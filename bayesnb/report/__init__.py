@@ -1,8 +1,8 @@
-"""One HTML page about a fitted model: how good it is, what it learnt, where it is unsure.
+"""One HTML page about a fitted model: how good it is, what it learnt, where it is uncertain.
 
-`facts` asks the model. A section is a function of the facts that returns a title, sentences,
-figures, and tables of what public functions return. One template renders them. Most need one
-function of it: `from bayesnb.report import report`.
+Most users need only `from bayesnb.report import report`. `facts` collects results of public
+functions. A section is a function of the facts that returns a title, text, figures and tables. One
+template renders all sections.
 """
 
 from collections.abc import Callable
@@ -60,35 +60,35 @@ def report(
     ci_prob: float | None = None,
     positive: Any = None,
 ) -> Page:
-    """Return a self-contained HTML page about an estimator and the rows it learns from.
+    """Return a self-contained HTML page about an estimator and its training rows.
 
     Parameters
     ----------
     model : NaiveBayes or a preset
         An estimator. If it is not fitted, a copy is fitted on X and y.
     X : table of rows
-        The table that it is, or was, fitted on.
+        The training rows.
     y : sequence of labels
-        Its labels.
+        Their labels.
     test : tuple or None, default=None
-        A table and labels that it never saw, scored as well.
+        A test table and its labels, which are scored as well.
     about : About or None, default=None
-        What only the caller knows, such as the table's name.
+        What the model does not know, such as the name of the table.
     brief : bool, default=False
-        Whether the page has only sections that take little time: scores, checks, the model.
+        Whether to include only the fast sections: scores, checks, the model.
     progress : bool or None, default=None
-        Whether lines on stderr say what is being done. None: on a terminal, after two seconds.
+        Whether to show the progress on stderr. None: on a terminal, after two seconds.
     title : str, default=""
         Title of the page. Empty: "Predicting" and the name of the labels.
     author : str, default=""
-        Who answers for the model.
+        Who is responsible for the model.
     use : str, default=""
-        What the model is intended for, on the model card.
+        The intended use, for the model card.
     ci_prob : float or None, default=None
         Probability of the intervals. None: 0.89, the default of ArviZ.
     positive : label or None, default=None
-        The class of two that the ROC curve, precision and recall, and the costs of errors are
-        about. None: the rarer one.
+        The positive class of two, for the ROC curve, precision, recall and costs of errors. None:
+        the rarer one.
 
     Returns
     -------
@@ -98,7 +98,7 @@ def report(
     See Also
     --------
     bayesnb.calibration : Whether the probabilities can be trusted.
-    bayesnb.plot_confusion : Which classes are taken for which.
+    bayesnb.plot_confusion : Draw the confusion matrix.
 
     Examples
     --------
@@ -121,7 +121,7 @@ def report(
 
 
 def render(facts: Facts, *, brief: bool = False, stages: Stages | None = None) -> Page:
-    """Write the page that the facts make, all of it or the sections that take little time."""
+    """Render the page, completely or only its fast sections."""
     sections = []
     with off_screen(), stages or Stages() as stages:
         for anchor, write in SECTIONS.items():

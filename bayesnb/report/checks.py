@@ -1,6 +1,6 @@
-"""Checks of the table and the model: each looks for one problem, and says what to do about it.
+"""Checks of the table and the model: each looks for one problem and advises what to do.
 
-Columns that look like something else than they are read as are found by what `fit` warns of, too.
+Columns that were probably misread are those that `fit` warns about.
 """
 
 import warnings
@@ -36,30 +36,30 @@ LOOK = "look"
 WARNING = "warning"
 SKIPPED = "not done"
 FEW_ROWS = 10  # of a class, or of a column
-MANY_SINGLES = 0.5  # of a column's cells have a level that no other row has
-MANY_NEW = 0.05  # of new rows will hold a level that was never seen
+MANY_SINGLES = 0.5  # share of a column's cells with a level that no other row has
+MANY_NEW = 0.05  # share of new rows with an unseen level
 LEAST_RECALL = 0.5
 STRONG = 3.0  # nats (Kass and Raftery 1995)
-RARE = np.log(1e-3)  # a separation by chance, in the whole table, that is believed to be none
+RARE = np.log(1e-3)  # log probability below which a separation is not due to chance
 FAR = 3.0  # standard errors between the mean log densities of two tables
 MAX_NAMED = 4
 MAX_COLUMNS = 1000
-MAX_TUNED = 200_000  # classes x levels of all columns whose best priors are searched for
+MAX_TUNED = 200_000  # classes x levels of all columns, to tune their priors
 TEMPER = "temper='loo'"
-MANY_COPIES = 0.25  # of the rows: so many make the held-out scores visibly better
-FEW_COPIES = 0.01  # of the rows: fewer are not worth a word
-MIN_ROOM = 150  # possible rows for each row, among which copies are no chance
-MAX_COUNTED = 10_000  # rows in which the values of a column are counted
+MANY_COPIES = 0.25  # share of the rows that makes held-out scores visibly too good
+FEW_COPIES = 0.01  # share of the rows that is not worth a remark
+MIN_ROOM = 150  # possible rows per row; with more, copies are not due to chance
+MAX_COUNTED = 10_000  # rows in which distinct values are counted
 DROP_COPIES = (
     "If rows were recorded twice, drop the duplicates: otherwise the copy of a held-out row helps "
     "to predict it."
 )
 RESERVE = "or keep a level for them: Categorical with unseen='reserve'"
-USELESS = ("drop", "words", "dates")  # remedies of columns that say nothing
+USELESS = ("drop", "words", "dates")  # remedies for uninformative columns
 
 
 class Check(NamedTuple):
-    """What was looked for, how it stands, what was seen, and what to do. All plain text."""
+    """The name of a check, its state, the finding and the advice, as plain text."""
 
     name: str
     state: str
@@ -67,11 +67,11 @@ class Check(NamedTuple):
     advice: str = ""
 
 
-Outcome = tuple[str, ...]  # a state, what was seen and, of problems, what to do
+Outcome = tuple[str, ...]  # state, finding and, for problems, advice
 
 
 def remember(function: Callable[[Facts], Any]) -> Callable[[Facts], Any]:
-    """Decorate a function of facts, which is called once for a page."""
+    """Cache a function of facts: it is called once per page."""
 
     def run(facts: Facts) -> Any:
         if function not in facts.memo:
@@ -94,7 +94,7 @@ def find_problems(facts: Facts) -> list[Check]:
 
 
 def list_named(remarks: Mapping[Any, str], show: Callable[..., str] = name_column) -> str:
-    """Return the first names of columns, or of what `show` names, each with its remark."""
+    """Return the first keys as `show` formats them, each with its remark."""
     names = []
     for key, remark in remarks.items():
         names.append(f"{show(key, 40)} ({remark})")
@@ -108,7 +108,7 @@ def find_rare_classes(facts: Facts) -> Outcome:
     rows = dict(zip(facts.classes, facts.counts.tolist(), strict=True))
     few = {label: f"{n:,}" for label, n in rows.items() if n < FEW_ROWS}
     if not few:
-        return OK, f"every class has {min(rows.values()):,} rows or more"
+        return OK, f"every class has at least {min(rows.values()):,} rows"
     return (
         WARNING if min(rows.values()) < 2 else LOOK,
         f"{count(len(few), 'class')} with fewer than {FEW_ROWS} rows: {list_named(few, name)}.",
@@ -119,7 +119,7 @@ def find_rare_classes(facts: Facts) -> Outcome:
 
 def find_numeric_labels(facts: Facts) -> Outcome:
     what = describe_numeric_labels(facts.model.classes_)
-    return (LOOK, what, RANGES) if what else (OK, "the labels are not many different numbers")
+    return (LOOK, what, RANGES) if what else (OK, "the labels do not look like measurements")
 
 
 def find_impossible_labels(facts: Facts) -> Outcome:
@@ -127,20 +127,20 @@ def find_impossible_labels(facts: Facts) -> Outcome:
     if not len(rows):
         return OK, "every held-out label had a probability above 0"
     what = (
-        f"When held out, {count(len(rows), 'row')} had a label with probability 0, or no "
+        f"When held out, {count(len(rows), 'row')} had probability 0 for their label, or no "
         f"prediction at all (first: row {rows[0]:,})."
     )
     return WARNING, what, advise_possible(facts)
 
 
 def find_missed_classes(facts: Facts) -> Outcome:
-    """Find classes of which most rows get another label."""
+    """Find a class most of whose rows get another label."""
     worst = None if facts.observed is None else facts.observed.missed
     if worst is None:
         return OK, "no class is missed"
     missed = worst.describe(name(facts.classes[worst.code], 40))
     if worst.recall >= LEAST_RECALL:
-        return OK, f"missed most is {missed}"
+        return OK, f"the class missed most is {missed}"
     return (
         WARNING,
         f"Most rows of a class get another label: {missed}.",
@@ -153,18 +153,18 @@ def find_missed_classes(facts: Facts) -> Outcome:
 
 
 class ColumnCounts(NamedTuple):
-    """Counts of one column that show whether anything is wrong with it."""
+    """Counts of one column, to find problems."""
 
     known: int  # cells that are not missing
-    classes: int  # that have any of them
+    classes: int  # classes with such cells
     distinct: int
-    separated: list[int]  # classes that it alone separates from all others
+    separated: list[int]  # classes that the column by itself separates from all others
     singles: int  # cells whose value no other row has
 
 
 @remember
 def count_columns(facts: Facts) -> list[tuple[Column, ColumnCounts]]:
-    """Count each column, words left out."""
+    """Count the cells of each column, except words."""
     columns = facts.columns[:MAX_COLUMNS]
     counted = []
     for one in columns:
@@ -182,10 +182,10 @@ def count_columns(facts: Facts) -> list[tuple[Column, ColumnCounts]]:
 
 
 def find_separated(place: Array, codes: Array, has_levels: bool, trials: int) -> list[int]:
-    """Return classes whose values no other class has, further than chance would bring about.
+    """Return classes whose values no other class has, if that is not due to chance.
 
-    Its values are the levels that a class has, or the range of its numbers. Shuffled labels would
-    separate a class in one of `ways` among all `shuffles`.
+    The values of a class are its levels, or the range of its numbers. Of all `shuffles` of the
+    labels, `ways` separate the class.
     """
     counts = np.zeros((int(place.max()) + 1, int(codes.max()) + 1))
     np.add.at(counts, (place, codes), 1)
@@ -204,7 +204,7 @@ def find_separated(place: Array, codes: Array, has_levels: bool, trials: int) ->
 
 
 def find_separation(facts: Facts) -> Outcome:
-    """Find columns that alone tell a class from all others: they may be too good to be true."""
+    """Find columns that separate a class from all others by themselves, as leaks do."""
     present = int((facts.counts > 0).sum())
     classes = {}
     all_apart = []
@@ -215,20 +215,20 @@ def find_separation(facts: Facts) -> Outcome:
             if len(labels) >= present - 1 and counts.classes == present:
                 all_apart.append(one.key)
     if not classes:
-        return OK, "no single column separates a class from all others more clearly than chance"
+        return OK, "no single column separates a class from all others, except by chance"
     return (
         WARNING if all_apart else LOOK,
-        f"Columns that alone separate {'all classes' if all_apart else 'a class from all others'} "
-        f"without an error, wherever they are not missing: {list_named(classes)}.",
+        f"Single columns separate {'all classes' if all_apart else 'a class from all others'} "
+        f"without error, where they are not missing: {list_named(classes)}.",
         "Check when and how the column was recorded. If that was after the label was known, or the "
         "column was derived from the label, drop it: new rows will not have it. If it was measured "
-        "before, this is good news.",
+        "before, keep it.",
     )
 
 
 @remember
 def find_suspicions(facts: Facts) -> Mapping[Hashable, Any]:
-    """Return what looks wrong about columns whose family is not declared, as `fit` sees it."""
+    """Return what `fit` warns about in columns without a declared family."""
     table = open_table(facts.X)
     declared = declared_columns(facts.model)
     places = {key: place for place, key in enumerate(table.columns)}
@@ -237,7 +237,7 @@ def find_suspicions(facts: Facts) -> Mapping[Hashable, Any]:
         looks = None
         if isinstance(table, FrameTable):
             looks = find_suspicion(table, places[one.key])
-        elif (one.cells == np.round(one.cells)).all():  # numbers of an array may be whole, too
+        elif (one.cells == np.round(one.cells)).all():  # an array of floats
             looks = check_integers(one.key, one.cells.astype(int))
         if looks is not None and one.key not in declared:
             suspicions[one.key] = looks
@@ -255,7 +255,8 @@ def find_suspicious_columns(facts: Facts) -> Outcome:
         problems.append(f"{name_column(key)} {name(each.problem, 300)}.")
         advice.append(f"{name_column(key)}: {name(advise(key, each, is_pandas), 600)}")
     if len(suspicions) > MAX_NAMED:
-        problems.append(f"So do {len(suspicions) - MAX_NAMED:,} more columns.")
+        more = count(len(suspicions) - MAX_NAMED, "more column")
+        problems.append(f"There is a similar problem in {more}.")
     return WARNING, "\n".join(problems), "\n".join(advice)
 
 
@@ -266,11 +267,12 @@ def find_constant_columns(facts: Facts) -> Outcome:
             constant[one.key] = "constant" if counts.known else "all missing"
     if not constant:
         return OK, "every column has at least two values"
-    return LOOK, f"{list_named(constant)}.", "Find out why it has no other value, or leave it out."
+    advice = "Find out why such a column has no other value, or drop it."
+    return LOOK, f"{list_named(constant)}.", advice
 
 
 def find_new_levels(facts: Facts) -> Outcome:
-    """Find levels that the model does not know, or will soon meet."""
+    """Find levels of the test table that are new to the model, or columns that expect new ones."""
     if facts.test is not None:
         return find_unseen_levels(facts)
     useless = find_useless_columns(facts)
@@ -281,17 +283,17 @@ def find_new_levels(facts: Facts) -> Outcome:
         if is_open and risk > MANY_NEW and one.key not in useless:
             risks[one.key] = percent(risk)
     if not risks:
-        return OK, f"at most {percent(MANY_NEW, 0)} of new rows should have a new level in a column"
+        return OK, f"no column should have new levels in more than {percent(MANY_NEW, 0)} of rows"
     return (
         LOOK,
-        "Many levels were seen only once, so new rows will bring new levels. Expected share of "
+        "Many levels were seen only once, so new rows will have new levels. Expected share of "
         f"such rows (Good-Turing): {list_named(risks)}.",
         f"Merge rare levels, {RESERVE}. Otherwise, cells with a new level are ignored.",
     )
 
 
 def find_unseen_levels(facts: Facts) -> Outcome:
-    """Find levels of the test table that the model does not know."""
+    """Find levels of the test table that are new to the model."""
     assert facts.test is not None
     unseen: dict[Hashable, str] = {}
     with warnings.catch_warnings(record=True) as caught:
@@ -326,25 +328,25 @@ def find_dependence(facts: Facts) -> Outcome:
     open_pairs = [pair for pair in strong if not pair[3]]
     found = f"strong evidence of dependence in {len(strong):,} of {pairs}"
     if not open_pairs:
-        return OK, f"{found}, and links or blocks connect all of these"
+        return OK, f"{found}, all of them connected by links or blocks"
     first, second, factor, _ = open_pairs[0]
     what = (
-        f"{found}. The model takes {len(open_pairs):,} of these to be independent, the strongest "
-        f"being {name_column(first, 40)} and {name_column(second, 40)} (log Bayes factor "
+        f"{found}. The model treats {len(open_pairs):,} of these as independent; the strongest is "
+        f"{name_column(first, 40)} and {name_column(second, 40)} (log Bayes factor "
         f"{fixed(factor, 1)})."
     )
     if is_tempered_by_rows(facts):
-        return OK, f"{what} Exponents correct for that"
+        return OK, f"{what} Exponents correct for this"
     return (
         LOOK,
-        what,
+        f"{what[0].upper()}{what[1:]}",
         f"Evidence that such columns share is counted twice. {advise_temper(facts)} Or declare "
         "columns of one kind together, as a block that is modelled jointly.",
     )
 
 
 def find_bounds(facts: Facts) -> Outcome:
-    """Find parameters of priors that the data want as large, or as small, as can be."""
+    """Find parameters of priors with their optimum at a boundary."""
     blocks = facts.model.schema_.columns_alone.blocks
     levels = sum(sum(block.sizes) for block in blocks)
     if len(facts.classes) * levels > MAX_TUNED:
@@ -353,21 +355,22 @@ def find_bounds(facts: Facts) -> Outcome:
     if isinstance(places, str):
         return SKIPPED, "these priors cannot be tuned"
     if not places:
-        return OK, "no parameter of the priors with the largest evidence is at a boundary"
+        return OK, "no parameter of a prior has its optimum at a boundary"
     sentences = [f"{place[0].upper()}{place[1:]}" for place in places[:MAX_NAMED]]
     if len(places) > MAX_NAMED:
-        sentences.append(f"So it is in {len(places) - MAX_NAMED:,} more places.")
+        more = count(len(places) - MAX_NAMED, "more parameter")
+        sentences.append(f"The same holds for {more}.")
     return (
         LOOK,
         f"The best priors have a parameter at a boundary. {name(' '.join(sentences), 4000)}",
-        "This concerns that parameter only, and the model keeps its priors. Look at the columns "
-        "with `plot_column`: another family may fit better, or, for numbers, one variance for all "
-        "classes ('gaussian:shared') or their logarithm.",
+        "The model keeps its own priors. Look at the columns with `plot_column`: another family "
+        "may fit better, or, for numbers, one variance for all classes ('gaussian:shared') or "
+        "their logarithm.",
     )
 
 
 def find_copies(facts: Facts) -> Outcome:
-    """Find rows that are in the table more than once."""
+    """Find duplicate rows."""
     _, first = np.unique(facts.row_keys, return_index=True)
     copies = np.setdiff1d(np.arange(len(facts.codes)), first)
     share = len(copies) / len(facts.codes)
@@ -382,7 +385,7 @@ def find_copies(facts: Facts) -> Outcome:
 
 
 def has_copies_by_chance(facts: Facts) -> bool:
-    """Return whether the columns have so few values that rows are the same by chance."""
+    """Return whether the columns have so few values that rows are identical by chance."""
     log_combinations = 0.0
     for x in facts.rows.cells:
         if sparse.issparse(x):
@@ -394,28 +397,28 @@ def has_copies_by_chance(facts: Facts) -> bool:
 
 
 def find_width(facts: Facts) -> Outcome:
-    """Find tables in which some columns seem to help by chance."""
+    """Find tables with so many columns that some seem to help by chance."""
     model = facts.model
     rows = len(facts.codes)
     columns = np.size(model.temper_)
     if not model.fitted_.temper.by_feature or columns <= rows:
-        return OK, "no more exponents than rows were chosen"
+        return OK, "the model has no more exponents than rows"
     return (
         WARNING,
         f"There are {columns:,} columns and only {rows:,} rows, so the held-out scores may be "
-        "too good: among so many columns some tell these rows apart by chance.",
-        "Score the model on a test table that it has not learnt from before you rely on it.",
+        "too good: among so many columns, some separate these rows by chance.",
+        "Score the model on a test table before you rely on it.",
     )
 
 
 def find_shift(facts: Facts) -> Outcome:
-    """Find a test table of other rows than those that were learnt."""
+    """Find a test table whose rows are less typical than the training rows."""
     if facts.test is None:
         return SKIPPED, "no test table was given"
     learnt = facts.log_density
     test = attempt(facts.model.log_density, facts.test[0])
     if isinstance(test, str) or not np.isfinite([*learnt, *test]).all() or len(test) < 2:
-        return SKIPPED, "some rows have no density under these priors, or there is only one of them"
+        return SKIPPED, "a row has no density under these priors, or there is only one test row"
     errors = [x.std(ddof=1) / np.sqrt(len(x)) for x in (learnt, test)]
     error = np.hypot(*errors)
     gap = learnt.mean() - test.mean()
@@ -425,7 +428,7 @@ def find_shift(facts: Facts) -> Outcome:
         WARNING,
         f"Its rows are less typical: their mean log density is {fixed(gap, 2)} nats below that of "
         f"held-out training rows ({fixed(gap / error, 1)} standard errors).",
-        "Compare how the two tables were made: the probabilities hold only for rows like the "
+        "Compare how the two tables were collected: the probabilities apply only to rows like the "
         "training rows.",
     )
 
@@ -436,7 +439,7 @@ CHECKS: dict[str, Callable[[Facts], Outcome]] = {
     "Impossible labels": find_impossible_labels,
     "Missed classes": find_missed_classes,
     "Columns that separate classes perfectly": find_separation,
-    "Columns that look like something else": find_suspicious_columns,
+    "Columns that may be misread": find_suspicious_columns,
     "Columns with a single value": find_constant_columns,
     "New levels": find_new_levels,
     "Dependent columns": find_dependence,
@@ -451,7 +454,7 @@ CHECKS: dict[str, Callable[[Facts], Outcome]] = {
 
 
 def advise_temper(facts: Facts) -> str:
-    """Return what the exponent that predicts best gives on held-out rows."""
+    """Return what the best single exponent gains on held-out rows."""
     observed = facts.observed
     tempered = facts.tempered
     if is_tempered_by_rows(facts):
@@ -460,7 +463,7 @@ def advise_temper(facts: Facts) -> str:
         return f"{TEMPER} raises the evidence of the columns to the power that predicts best."
     before = observed.log_loss
     after = before - observed.tempered_gain.value
-    helps = "" if observed.is_mended_by_temper else " That is no clear difference."
+    helps = "" if observed.is_mended_by_temper else " The difference is not clear."
     return (
         f"With {TEMPER}, which raises the evidence of the columns to the power "
         f"{fixed(tempered.power, 2)}, the held-out log loss goes from {fixed(before, 3)} to "
@@ -469,35 +472,35 @@ def advise_temper(facts: Facts) -> str:
 
 
 def is_tempered_by_rows(facts: Facts) -> bool:
-    """Return whether the exponents were chosen by the rows."""
+    """Return whether the exponents were estimated from the rows."""
     return facts.model.fitted_.temper.is_found
 
 
 def advise_possible(facts: Facts) -> str:
-    """Return what keeps cells or classes from being impossible."""
+    """Return advice against impossible cells or classes."""
     if facts.model.estimate in ("map", "mle"):
         return (
-            f"With estimate={facts.model.estimate!r}, values that a class has not shown can be "
-            "impossible. estimate='predictive' with a smoothing above 0 leaves nothing impossible."
+            f"With estimate={facts.model.estimate!r}, values that were not seen in a class can be "
+            "impossible. Under estimate='predictive' with a smoothing above 0, none are."
         )
     if has_proper_priors(facts.model):
         return (
-            "The columns make nothing impossible here, but the class prior does: without the row, "
-            "the class has probability 0. class_prior=1.0 gives every class a probability above 0."
+            "This is due to the class prior, not to the columns: without the row, its class has "
+            "probability 0. class_prior=1.0 gives every class a probability above 0."
         )
     return (
-        "Use a smoothing above 0, or a proper prior. Without one, whatever a class has not shown "
-        "is impossible."
+        "Use a smoothing above 0, or a proper prior. Otherwise, values that were not seen in a "
+        "class are impossible."
     )
 
 
 def has_proper_priors(model: Any) -> bool:
-    """Return whether the priors of all columns make nothing impossible."""
+    """Return whether no cell is impossible under the priors of the columns."""
     return all(block.strictly_proper.all() for block in model.model_.prior.blocks)
 
 
 def declared_columns(model: Any) -> set[Hashable]:
-    """Return the columns whose family a user chose in a mapping."""
+    """Return the columns with a declared family."""
     families = getattr(model, "families", None)
     if not isinstance(families, Mapping):
         return set()
@@ -505,7 +508,7 @@ def declared_columns(model: Any) -> set[Hashable]:
 
 
 def find_useless_columns(facts: Facts) -> list[Hashable]:
-    """Return columns that say nothing about new rows: identifiers, constants, free text."""
+    """Return columns that cannot help with new rows: identifiers, constants, free text."""
     suspicions = find_suspicions(facts)
     declared = declared_columns(facts.model)
     useless = []
@@ -520,7 +523,7 @@ def find_useless_columns(facts: Facts) -> list[Hashable]:
 
 
 def write_remedies(facts: Facts) -> str:
-    """Return the line of Python that makes the model with the changes that the page recommends."""
+    """Return the line of Python that fits the model with the changes that the page advises."""
     params: dict[str, Any] = {}
     if facts.verdict is not None and facts.verdict.probabilities == TEMPERED:
         params["temper"] = LOO
@@ -534,7 +537,7 @@ def write_remedies(facts: Facts) -> str:
     table = "X"
     useless = find_useless_columns(facts)
     if len(useless) == len(facts.columns) and not facts.has_words:
-        useless = []  # the last column stays
+        useless = []  # some column must remain
     if useless and hasattr(facts.X, "columns"):
         table = f"X.drop({'columns=' if hasattr(facts.X, 'iloc') else ''}{useless!r})"
     elif useless and sparse.issparse(facts.X):
@@ -548,11 +551,12 @@ def write_remedies(facts: Facts) -> str:
 
 
 def list_checks(facts: Facts) -> Section:
-    """Return the results of all checks: problems, and, shortly, what was fine or not done."""
+    """Return a table of problems, and lists of the checks that found none or were not done."""
     checks = run_checks(facts)
     problems = find_problems(facts)
     done = count(len(checks), "check")
-    content: list = [f"Of {done} of the table and the model, {len(problems)} found a problem."]
+    found = f"{len(problems)} found a problem" if problems else "none found a problem"
+    content: list = [f"Of {done} of the table and the model, {found}."]
     if problems:
         columns = {
             "Check": [check.name for check in problems],

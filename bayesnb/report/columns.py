@@ -1,4 +1,4 @@
-"""What was modelled, what each column says about the class, and what the assumptions decide."""
+"""The model, the contributions of the columns, and the effect of smoothing and dependence."""
 
 from collections.abc import Hashable
 from typing import Any
@@ -30,14 +30,14 @@ from bayesnb.report.page import (
 
 MAX_PICTURED = 6  # columns, the most important
 MAX_SHAPES = 12
-LEAST_PICTURED = 1e-3  # nats between the classes, in a row
-MAX_LISTED, MAX_OPEN = 1000, 12  # rows of a table; of a longer one it is folded
+LEAST_PICTURED = 1e-3  # nats between two classes, in some row
+MAX_LISTED, MAX_OPEN = 1000, 12  # rows of a table at most; rows of a table that is not folded
 MAX_NAMED = 12
 MAX_LEVELS = 4  # of a column, in a table
 MAX_WORDS = 10  # of a class
-WIDE = 5.0  # inches of bars, which a phone has room for
+WIDE = 5.0  # inches, the width of a figure that fits on a phone
 MAX_PAIRS = MAX_LINKS = 12
-MAX_NOTE = 400  # letters
+MAX_NOTE = 400  # characters
 PANELS = ("log score", "evidence", "calibration error")
 
 
@@ -48,7 +48,7 @@ def modelled(facts: Facts) -> Section:
     families = {}
     for family in schema.families.values():
         content = family.content or str(family.support)
-        content += ", all of one width" * bool(family.shared)
+        content += ", with a shared variance" * bool(family.shared)
         families[type(family).__name__] = content
     columns = {
         "Column": [name_column(key) for key in frame.index],
@@ -57,12 +57,12 @@ def modelled(facts: Facts) -> Section:
         columns[title] = frame[title.lower().replace(" ", "_")]
     dropped = [name_column(key) for key in schema.columns if key not in schema.families]
     content = [
-        "For every class the model learns the distribution of each column's values, or of a block "
-        "of columns jointly, and it multiplies the evidence of columns and blocks. A missing cell "
-        "is ignored, and the rest of the row still counts. The prior is what was assumed about "
-        "every class before seeing the data; a prior worth a few rows is soon outweighed. The log "
-        "evidence measures how well the assumptions predict a column: higher is better, between "
-        "two models of the same column.",
+        "For each class, the model learns the distribution of every column, or the joint "
+        "distribution of a block of columns, and multiplies the evidence of columns and blocks. A "
+        "missing cell is ignored; the rest of the row still counts. The prior is what is assumed "
+        "about every class before seeing the data; data soon outweigh a prior worth a few rows. "
+        "The log evidence (log marginal likelihood) compares models of the same column: higher is "
+        "better.",
         *(name(note, 4000) for note in facts.about.notes),
         Items([*facts.summary.lines, f"Not used: {list_names(dropped, MAX_NAMED) or 'none'}"]),
         Items(list(families.items())),
@@ -72,7 +72,7 @@ def modelled(facts: Facts) -> Section:
 
 
 def fold_long(table: Table) -> Table | Fold:
-    """Fold a table that is long."""
+    """Fold a long table."""
     rows = len(next(iter(table.columns.values())))
     if rows <= MAX_OPEN:
         return table
@@ -80,7 +80,7 @@ def fold_long(table: Table) -> Table | Fold:
 
 
 def overview(facts: Facts) -> Section:
-    """What the columns hold: missing cells, distinct values, and the range or commonest levels."""
+    """Missing cells, distinct values, and the range or most frequent levels of columns."""
     counted = count_columns(facts)
     columns = {
         "Column": [name_column(one.key) for one, _ in counted],
@@ -89,14 +89,14 @@ def overview(facts: Facts) -> Section:
         "Range or levels": [describe_cells(one) for one, _ in counted],
     }
     content = [
-        "Every column that the model uses, as it is in the table; words of texts are not listed.",
+        "All columns of the model, as they are in the table, except words of texts.",
         fold_long(Table("Column overview", columns, SHOWN, "cards sortable")),
     ]
     return Section("columns", "Column overview", content)
 
 
 def describe_cells(one: Column) -> str:
-    """Return the commonest levels with their shares, or the range and the median of numbers."""
+    """Return the most frequent levels with their shares, or the range and median of numbers."""
     known = one.cells[one.known]
     if not len(known):
         return ""
@@ -113,7 +113,7 @@ def describe_cells(one: Column) -> str:
 
 
 def contributions(facts: Facts) -> Section:
-    """How important each column is, and what the model expects of the five that matter most."""
+    """The importance of each column, and pictures of the most important ones."""
     features = facts.features[:MAX_LISTED]
     result = facts.importance
     content: list = [f"The importance of the columns is not known: {result}"]
@@ -121,15 +121,14 @@ def contributions(facts: Facts) -> Section:
     order = "those with the most evidence first"
     if not isinstance(result, str):
         order = "the most important first"
-        columns["Importance, nats a row"] = features[["importance", "lower", "upper"]].values
-        about = "What held-out log loss loses without each column, as bars."
+        columns["Importance, nats per row"] = features[["importance", "lower", "upper"]].values
+        about = "Increase of the held-out log loss without each column, as bars."
         content = [
-            "How much worse are the predictions without a column? Every row is predicted by the "
+            "How much worse are the predictions without a column? Each row is predicted by the "
             "model of all other rows, once with the column and once without it and its links. The "
-            "importance of the column is how much larger the log loss is without it; that of the "
-            f"whole model is {fixed(result.attrs['log_loss'], 3)} nats a row. A column that only "
-            "repeats what others say is of no importance, however strongly it depends on the "
-            "class.",
+            "importance of the column is the increase of the log loss without it; the log loss of "
+            f"the whole model is {fixed(result.attrs['log_loss'], 3)} nats per row. A redundant "
+            "column has no importance, however strongly it depends on the class.",
             Figures([draw(plots.plot_relevance(result), about, wide=WIDE)]),
         ]
     columns["Exponent"] = features[["temper", "temper_sd"]].values
@@ -140,11 +139,11 @@ def contributions(facts: Facts) -> Section:
     content += [
         fold_long(Table(f"Columns, {order}", columns, SHOWN, "sortable")),
         "The exponent is the weight of the column's evidence. The evidence that a column depends "
-        "on the class is a log Bayes factor, in nats: above 0 the data speak for a dependence, 3 "
-        "is strong evidence; hundreds of nats say that it is certain, not that the column is "
-        "important. A wrong shape of the distribution makes large factors too. There is strong "
-        f"evidence for {strong:,} of {count(len(factors), 'column')}, and evidence against it for "
-        f"{against:,}.",
+        "on the class is a log Bayes factor, in nats: above 0 it favours dependence, and above 3 "
+        "strongly; hundreds of nats mean that the dependence is certain, not that the column is "
+        "important. Columns whose family does not fit can have large factors, too. The evidence "
+        f"for dependence is strong for {strong:,} of {count(len(factors), 'column')}; "
+        f"{against:,} have evidence against it.",
         *picture_columns(facts),
         *compare_words(facts),
     ]
@@ -152,7 +151,7 @@ def contributions(facts: Facts) -> Section:
 
 
 def show_exponent(value: float, sd: float) -> str:
-    """Format an exponent with its standard deviation where it was found by the rows."""
+    """Format an exponent, with its standard deviation if it was estimated."""
     return plus_minus(value, sd, 2) if sd > 0 else fixed(value, 2)
 
 
@@ -164,7 +163,7 @@ def show_evidence(value: float) -> str:
 SHOWN = {
     "Missing cells": show_percent,
     "Log evidence": show_evidence,
-    "Importance, nats a row": show_loss,
+    "Importance, nats per row": show_loss,
     "Exponent": show_exponent,
     "Evidence that it depends on the class": nats,
 }
@@ -174,7 +173,7 @@ SHOWN = {
 
 
 def picture_columns(facts: Facts) -> list:
-    """Return what the most important columns add to the log-odds, and what is expected of them."""
+    """Draw what the most important columns add to the log-odds, and their distributions."""
     keys = [key for key in facts.features["key"] if tells_classes_apart(key, facts)]
     content: list = []
     shapes = draw_shapes(keys, facts)
@@ -184,10 +183,10 @@ def picture_columns(facts: Facts) -> list:
             pair = f"{name(facts.classes[1], 40)} against {name(facts.classes[0], 40)}"
         content += [
             Heading("What each value adds"),
-            f"The log-odds of {pair} that a column adds by itself, the most important one first, "
-            f"with {show_interval(facts.prob)} intervals. Grey bars show how the rows are "
-            "distributed. The log-odds of a row are the sum over its columns, and over links and "
-            "the covariance where there are any.",
+            f"What each column by itself adds to the log-odds of {pair}, with "
+            f"{show_interval(facts.prob)} intervals, the most important column first. Grey bars "
+            "show the distribution of the rows. The log-odds of a row are the sum over its "
+            "columns, and over links and the covariance if there are any.",
             Figures([shapes]),
         ]
     pictures = [draw_distribution(key, facts) for key in keys[:MAX_PICTURED]]
@@ -195,8 +194,8 @@ def picture_columns(facts: Facts) -> list:
     if shown:
         content += [
             Heading("The columns that matter most"),
-            "The predictive distribution of a new row of each class. Where classes overlap, the "
-            "column cannot tell them apart. `plot_column` draws any column.",
+            "The predictive distribution of the column in a new row of each class. Where classes "
+            "overlap, the column cannot separate them. `plot_column` draws any column.",
             Figures(shown),
         ]
     return content
@@ -218,7 +217,7 @@ def draw_shapes(keys: list[Hashable], facts: Facts) -> Any:
 
 
 def evidence_of(key: Hashable, facts: Facts) -> Any:
-    """Return what a feature adds to the scores of explained rows, `(r, c)`; None if not known."""
+    """Return what a feature adds to the scores of explained rows, `(r, c)`; None if unknown."""
     explained = facts.explained
     if isinstance(explained, str):
         return None
@@ -229,7 +228,7 @@ def evidence_of(key: Hashable, facts: Facts) -> Any:
 
 
 def tells_classes_apart(key: Hashable, facts: Facts) -> bool:
-    """Whether a feature adds more to the score of one class than to another's, in some row."""
+    """Whether a feature adds more to the score of one class than of another, in some row."""
     evidence = evidence_of(key, facts)
     return evidence is None or bool((np.ptp(evidence, axis=1) > LEAST_PICTURED).any())
 
@@ -249,13 +248,13 @@ def draw_distribution(key: Hashable, facts: Facts) -> Any:
 
 
 def compare_words(facts: Facts) -> list:
-    """Return the words that speak for each class, and how sure that is."""
+    """Draw the words that favour each class, with intervals."""
     if not facts.has_words or len(facts.classes) < 2:
         return []
     axes = np.asarray(plots.plot_words(facts.model, most=MAX_WORDS, ci_prob=facts.prob))
-    about = "Words that speak for each class, as dots with intervals."
+    about = "Words that favour each class, as dots with intervals."
     return [
-        Heading("Words that tell the classes apart"),
+        Heading("Words that favour each class"),
         "For each class, the words that it uses more often than all other classes together: how "
         "many times as often, with an interval. Words are sorted by the lower end of the interval, "
         "so that a word seen only a few times does not come first by chance. A dot is hollow where "
@@ -274,13 +273,13 @@ SETTINGS = {
 
 
 def smoothing(facts: Facts) -> Section:
-    """Settings of the smoothing side by side: `compare_smoothing`."""
+    """Values of the smoothing compared: `compare_smoothing`."""
     title = "Effect of smoothing"
     result = facts.smoothing
     if isinstance(result, str):
-        text = f"Settings of the priors cannot be compared here: {name(result, MAX_NOTE)}"
+        text = f"Values of the smoothing cannot be compared here: {name(result, MAX_NOTE)}"
         return Section("smoothing", title, [text])
-    # each in a figure of its own, so that they wrap on any screen
+    # one figure each, so that they wrap on any screen
     axes = [plots.style.new_axes(2.9, 3.65) for _ in PANELS]
     result.plot(np.array(axes))
     pictures = []
@@ -298,14 +297,16 @@ def smoothing(facts: Facts) -> Section:
     settings = Table("Settings of the smoothing, held out", columns, formats, "sortable")
     elpd = fixed(float(facts.label_log_proba.sum()), 1)
     content = [
-        "A level or word that a class has not shown yet is not impossible, only rare; smoothing "
-        "sets how rare. A smoothing of l adds l to every count. That is the posterior mean under a "
+        "A level or word that was not seen in a class is not impossible, only rare; smoothing sets "
+        "how rare. A smoothing of l adds l to every count. That is the posterior mean under a "
         "Dirichlet(l) prior, or the mode (MAP) under Dirichlet(1 + l); predictive integrates over "
         "the posterior under Dirichlet(l) instead of plugging in an estimate. For numbers, l "
         "scales how many rows the default prior is worth. Every setting is scored on the same "
         "held-out rows, without a refit. The log score is the sum of the log probabilities of "
         "their labels: 0 is perfect.",
-        Claim(result.verdict.replace("(elpd", "(log score"), f"This model has {elpd}."),
+        Claim(
+            result.verdict.replace("(elpd", "(log score"), f"The log score of this model is {elpd}."
+        ),
         Figures(pictures),
         Fold(f"All {count(len(table), 'setting')} in numbers", [settings]),
         Items([name(note, MAX_NOTE) for note in result.notes]),
@@ -329,13 +330,13 @@ def dependence(facts: Facts) -> Section:
         "Log Bayes factor": [factor for *_, factor, _ in positive],
     }
     caption = "Pairs that depend on each other within the classes"
-    about = "A map of all pairs of columns: the log Bayes factors of a dependence."
+    about = "Log Bayes factors of dependence for all pairs of columns."
     content = [
         *together,
         "Naive Bayes assumes that the columns are independent given the class, except for links "
         "and blocks. For every pair, the log Bayes factor compares that with a joint distribution "
-        "of the two columns: above 0, the data speak for a dependence within the classes. A wrong "
-        "shape of a column's distribution makes large factors too. At most the "
+        "of the two columns: above 0, it favours dependence within the classes. Columns whose "
+        "family does not fit can have large factors, too. At most the "
         f"{MAX_PAIRED} most important columns are compared.",
         claim,
         Figures([draw(plots.plot_dependence(result), about)]),
@@ -345,19 +346,20 @@ def dependence(facts: Facts) -> Section:
 
 
 def describe_covariance(facts: Facts) -> list:
-    """Return in words what columns say together, `model.covariance_`."""
+    """Describe `model.covariance_` in words."""
     covariance = facts.model.covariance_
     if covariance is None:
         return []
     columns = [name_column(name, 40) for name in covariance["feature"].values.tolist()]
     exponent = show_exponent(float(covariance.temper), float(covariance.temper_sd))
-    finds = "differences between columns that tell the classes apart"
+    finds = "columns"
     if facts.model.schema_.covariance.indicators is not None:
-        finds = "what columns, levels among them, tell of the classes only together"
+        finds = "columns and levels"
     return [
-        f"{list_names(columns)} are modelled once more together, as one Gaussian with a full "
-        f"covariance for each class: this finds {finds}. It improves the scores of held-out rows "
-        f"by {fixed(float(covariance.gain), 1)} nats; the weight of its evidence is {exponent}."
+        f"{list_names(columns)} are also modelled together, as one Gaussian with a full covariance "
+        f"for each class: this finds combinations of {finds} that separate the classes. It "
+        f"improves the log score of held-out rows by {fixed(float(covariance.gain), 1)} nats; its "
+        f"exponent is {exponent}."
     ]
 
 
@@ -375,10 +377,9 @@ def list_links(facts: Facts) -> list:
     about = "The strongest links between columns and their log Bayes factors."
     formats = {"Log Bayes factor": nats, "Exponent": show_exponent}
     return [
-        "A link between two columns models how the cell of one depends on the cell of the other "
-        f"within a class. This model has {count(links.sizes['link'], 'link')}; those that do not "
-        "belong to its forest are pale, and add evidence about the class. The exponent is the "
-        "weight of the evidence of a link.",
+        "A link between two columns models how one depends on the other within a class. This model "
+        f"has {count(links.sizes['link'], 'link')}; those outside its forest are pale, and add "
+        "evidence about the class. The exponent is the weight of a link's evidence.",
         Figures([draw(plots.plot_dependence(links.isel(link=slice(MAX_LINKS))), about)]),
         Table("The strongest links", columns, formats, "sortable"),
     ]

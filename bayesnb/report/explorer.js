@@ -1,14 +1,14 @@
 "use strict";
-// The page of a model that a reader explores: the cells of a row, and what `posterior.js` makes of them.
+// The explorer: the cells of a row, and the predictions of `posterior.js`.
 (() => {
   const CLASSES_SHOWN = 8, TERMS_SHOWN = 9, CHANGES_SHOWN = 6, TRIED = 40;
   const place = document.getElementById("tried");
   const model = openModel(document.getElementById("explorer-model").textContent);
   const { classes, columns, features, prior, ask, predict, weigh } = model;
-  place.ask = ask; // for tests, and for whoever looks behind the page
+  place.ask = ask; // for tests and the browser's console
   const row = [...(model.rows[0]?.cells ?? columns.map(() => null))];
   const percent = (p) => {
-    if (isNaN(p)) return "–"; // of a row that is impossible under every class
+    if (isNaN(p)) return "–"; // the row is impossible under every class
     const shown = 100 * p;
     return shown > 0 && shown < 0.05 ? "<0.1 %" : shown < 100 && shown > 99.95 ? ">99.9 %" : `${shown.toFixed(1)} %`;
   };
@@ -41,7 +41,7 @@
     const like = make("small");
     const show = (value) => {
       field.value = value ?? "";
-      like.textContent = value === null || levels.length < 4 ? "" : `most like it: ${alike(i, value).join(", ")}`;
+      like.textContent = value === null || levels.length < 4 ? "" : `most similar: ${alike(i, value).join(", ")}`;
     };
     return { box: make("div", { className: "cell" }, make("label", { htmlFor: field.id }, name), field, like), show };
   }
@@ -63,7 +63,7 @@
     return { box: make("div", { className: "cell" }, make("label", { htmlFor: field.id }, name), line), show };
   }
 
-  // The levels of a column that speak for the classes most as one of them does.
+  // The levels of a column whose evidence is most similar to that of a given level.
   function alike(i, value) {
     const evidence = columns[i].levels.map((_, level) => {
       const other = columns.map((_, j) => (j === i ? level : null));
@@ -120,7 +120,7 @@
     return model.colours[c % model.colours.length];
   }
 
-  // A line of a table: a name and perhaps a cell, parts of a bar from and to shares of its width, and amounts.
+  // A row of a table: a name and perhaps a cell, parts of a bar as fractions of its width, and amounts.
   function line([title, cell], parts, ...amounts) {
     const bar = make("div", { className: parts.length ? "bar" : "" });
     for (const [tag, from, to, background] of parts) {
@@ -144,7 +144,7 @@
     probabilities.replaceChildren(...lines);
   }
 
-  // The log-odds of two classes as a sum: the classes' shares, then the columns, the largest first.
+  // The log-odds of two classes as a sum: the class shares, then the columns, the largest first.
   function showTerms({ one, variance }, a, b) {
     const all = features.map(({ name, cells }, f) => ({
       name,
@@ -153,7 +153,7 @@
       sd: Math.sqrt(variance[f][a] + variance[f][b]),
     })).filter(({ value, sd }) => value || sd);
     all.sort((x, y) => Math.abs(y.value) - Math.abs(x.value));
-    const shown = [{ name: "shares of the classes", value: prior.log[a] - prior.log[b], sd: 0 }];
+    const shown = [{ name: "class shares", value: prior.log[a] - prior.log[b], sd: 0 }];
     shown.push(...all.slice(0, TERMS_SHOWN));
     const rest = all.slice(TERMS_SHOWN);
     const sd = Math.sqrt(sumOf(rest, (each) => each.sd ** 2));
@@ -171,7 +171,7 @@
     }));
   }
 
-  // For each column the nearest cell by which another class becomes the most probable one.
+  // For each column, the nearest value that makes another class the most probable one.
   function showChanges(now) {
     const work = columns.length * features.length * classes.length;
     const tried = Math.min(Math.max(Math.floor(4e6 / work), 8), TRIED);
@@ -189,7 +189,7 @@
     found.sort((x, y) => x.far - y.far);
     const lines = found.slice(0, CHANGES_SHOWN).map(({ i, cell, best, p }) =>
       make("li", {}, make("b", {}, columns[i].name), ` ${describe(i, row[i])} \u2192 ${describe(i, cell)}: ${classes[best]} ${percent(p)}`));
-    if (!lines.length) lines.push(make("li", {}, "No other value of a single cell does."));
+    if (!lines.length) lines.push(make("li", {}, "No change of a single cell does."));
     changes.replaceChildren(...lines);
   }
 
@@ -213,11 +213,11 @@
     make("thead", {}, make("tr", {}, ...head.map((title) => make("th", { scope: "col" }, title)))), body);
   const widths = ["class", "", "probability"].concat(model.intervals ? `${(100 * model.prob).toFixed(0)} % interval` : "");
   place.append(
-    make("div", { className: "result" }, table("shares", ["Probabilities of the classes"], widths, probabilities), spoken),
+    make("div", { className: "result" }, table("shares", ["Class probabilities"], widths, probabilities), spoken),
     make("div", { className: "inputs" }, buttons, ...controls.map(({ box }) => box)),
     make("div", { className: "reasons" },
       table("sum", ["Why ", first, " and not ", second], ["column", "", "log-odds"], terms),
-      make("h4", {}, "What would change the answer"), changes));
+      make("h4", {}, "What would change the prediction"), changes));
   setAll(row);
   addEventListener("DOMContentLoaded", () => {
     for (const head of document.querySelectorAll("section:has(#rows) tbody th")) {

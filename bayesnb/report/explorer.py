@@ -1,12 +1,12 @@
-"""The explorer: a fitted model as tables, from which a page computes what it says of any row.
+"""The explorer: a fitted model as tables, from which a page predicts any row.
 
-The browser adds up the log moments K(s) of a row's cells, of which it needs a few parameters:
+The browser adds up the log moments K(s) of a row's cells, from a few parameters:
 
     levels     concentrations, and their totals; of a link also the margin of its child
     histogram  K and its derivatives, tabulated bin by bin
     numbers    the parameters of a Gaussian, or of a block of them, and of a count's Gamma
 
-So probabilities are those of `predict_proba`. Intervals follow from the cumulants of the scores.
+Probabilities equal those of `predict_proba`. Intervals follow from the cumulants of the scores.
 """
 
 import json
@@ -57,13 +57,13 @@ MAX_ROWS = 200  # that can be opened
 STEPS = 200  # of a slider
 TITLE = "Try a row"
 ABOUT = (
-    "Set the cells of a row, and see the probabilities of the classes and the reasons for them. A "
-    "cell that is unknown says nothing."
+    "Set the cells of a row to see the probabilities of its classes and what each cell adds. An "
+    "unknown cell is a missing value."
 )
 
 
 class Explorer(NamedTuple):
-    """A model that a page's script explores: its tables as JSON."""
+    """The tables of a model as JSON, for the script of a page."""
 
     model: Markup
 
@@ -81,14 +81,14 @@ def read_part(file: str) -> str:
 
 
 class Readers:
-    """How cells are read as codes of levels: each way once, by number."""
+    """Rules that turn cells into codes of levels: each rule once, by number."""
 
     def __init__(self, columns: "Columns") -> None:
         self.columns = columns
         self.listed: list[dict[str, Any]] = []
 
     def number(self, block: Block, j: int) -> int:
-        """Return the number of the way in which a block reads its column."""
+        """Return the number of the rule by which a block reads a column."""
         place = block.places[j]
         column = self.columns.number(place)
         values = self.columns.values(place)
@@ -107,7 +107,7 @@ class Readers:
         return self.add(reader)
 
     def of_missing(self, place: int) -> int:
-        """Return the number of the flag that says whether a column's cell is missing."""
+        """Return the number of the rule that flags missing values of a column."""
         return self.add({"column": self.columns.number(place), "missing": True})
 
     def add(self, reader: dict[str, Any]) -> int:
@@ -117,7 +117,7 @@ class Readers:
 
 
 class Columns:
-    """The columns that a reader of the page sets, in the table's order."""
+    """The columns that can be set on the page, in the table's order."""
 
     def __init__(self, model: Any) -> None:
         self.model = model
@@ -141,7 +141,7 @@ class Columns:
         return self.model.schema_.blocks[b], j
 
     def values(self, place: int) -> list[Any] | None:
-        """Return the levels of a column as they are in tables; None of a column of numbers."""
+        """Return the levels of a column as they are in tables; None for numbers."""
         block, j = self.home(place)
         if block.family.outcomes and block.family.threshold is None:
             return [0, 1]
@@ -150,7 +150,7 @@ class Columns:
         return [*block.levels[j], *[None] * self.tells_new(place)]
 
     def tells_new(self, place: int) -> bool:
-        """Whether a level that was never seen says something else than a missing cell."""
+        """Whether the model distinguishes unseen levels from missing values."""
         return self.home(place)[0].family.unseen == "reserve" or place in self.flagged
 
     def describe(self) -> Iterator[dict[str, Any]]:
@@ -192,7 +192,7 @@ class Columns:
         return {"low": low, "high": high, "step": max(step, 1.0) if whole else step}
 
     def read(self, table: Table) -> list[list[float | None]]:
-        """Return the cells of rows as the page has them: codes of levels, and numbers."""
+        """Return the cells of rows as the page stores them: codes of levels, and numbers."""
         cells: list[list[float | None]] = []
         for place in self.homes:
             block, j = self.home(place)
@@ -211,7 +211,7 @@ class Columns:
 
 
 def as_floats(values: Sequence[Any]) -> Array:
-    """Return levels as numbers, NaN where one is none, or none that a float can be."""
+    """Return levels as floats, NaN where a level is not a number, or too large."""
 
     def as_float(value: Any) -> float:
         try:
@@ -234,7 +234,7 @@ def write_columns(block: Block, belief: Any, readers: Readers) -> Iterator[dict[
 
 
 def write_flags(block: Block, belief: Any, readers: Readers) -> Iterator[dict[str, Any]]:
-    """Yield the Beta distribution of each flag, of a cell that is 1 or of one that is missing."""
+    """Yield the Beta distribution of each flag: a cell is 1, or it is missing."""
     family: Any = block.family
     for j, key in enumerate(block.names):
         if isinstance(family, MissingCells):
@@ -246,7 +246,7 @@ def write_flags(block: Block, belief: Any, readers: Readers) -> Iterator[dict[st
 
 
 def write_combinations(block: Block, belief: Any, readers: Readers) -> Iterator[dict[str, Any]]:
-    """Yield the concentration of each combination of levels, or of missing cells."""
+    """Yield the concentration of each combination of levels, missing values included."""
     sizes = [size + 1 for size in block.sizes]
     refuse_large(prod(sizes) * len(belief))
     probes = np.array([*product(*[range(-1, size) for size in block.sizes])])
@@ -273,7 +273,7 @@ def write_links(block: Block, belief: Any, readers: Readers) -> Iterator[dict[st
 def write_table(
     readers: Sequence[int], sizes: Sequence[int], a: Array, total: Array, per: int = 0
 ) -> dict[str, Any]:
-    """Return the concentrations of cells, `(k, c)`, and their totals, one for each `per` cells."""
+    """Return the concentrations of cells, `(k, c)`, and the total of each group of `per` cells."""
     refuse_large(a.size)
     return {
         "kind": "levels",
@@ -363,7 +363,7 @@ def write_student(
 
 
 def write_indicators(indicators: Any, readers: Readers) -> dict[str, Any]:
-    """Return which levels of which columns are indicators, and which of them are multiplied."""
+    """Return the levels that are indicators, and the pairs of indicators that are multiplied."""
     which = []
     for reader in indicators.readers:
         which += [readers.number(reader, j) for j in range(len(reader.names))]
@@ -386,7 +386,7 @@ WRITERS: dict[type[Family], Callable[..., Iterator[dict[str, Any]]]] = {
 
 
 def write_features(fitted: Fitted, live: Array, readers: Readers) -> Iterator[dict[str, Any]]:
-    """Yield all features of a model, those of blocks end to end, with their exponents."""
+    """Yield all features of a model, block by block, with their exponents."""
     blocks = fitted.schema.blocks
     powers = of_blocks(fitted.exponents, len(blocks))
     covariance = fitted.temper.covariance
@@ -394,7 +394,7 @@ def write_features(fitted: Fitted, live: Array, readers: Readers) -> Iterator[di
     for block, belief, power in zip(blocks, fitted.model.posterior.blocks, powers, strict=True):
         if block.family.words or type(block.family) not in WRITERS:
             listed = list_names(block.names, 4, quote)
-            raise ValueError(f"{listed}: there is no explorer of texts and counts of words.")
+            raise ValueError(f"{listed}: the explorer does not support texts and counts of words.")
         each: Array = np.broadcast_to(power, len(block.keys))  # type: ignore[arg-type]
         write = WRITERS[type(block.family)]
         if isinstance(block.family, Histogram):
@@ -415,7 +415,7 @@ def refuse_large(size: int) -> None:
 
 
 def pack(array: Any, kind: str = "f4") -> dict[str, str]:
-    """Return an array as base64 of its floats, those of 64 bits where one is too small for 32."""
+    """Return an array as base64 of floats: of 64 bits if a number is too small for 32."""
     if (np.abs(array)[np.not_equal(array, 0)] < np.finfo(np.float32).tiny).any():
         kind = "f8"
     return {kind: b64encode(np.ascontiguousarray(array, f"<{kind}").tobytes()).decode()}
@@ -427,12 +427,12 @@ def pack(array: Any, kind: str = "f4") -> dict[str, str]:
 def write_model(
     model: Any, rows: Table | None = None, names: Sequence[Any] = (), prob: float | None = None
 ) -> Explorer:
-    """Return what a page needs of a fitted model, and of rows that can be opened by their names."""
+    """Return the parts of a fitted model that a page needs, and named rows that can be opened."""
     fitted = model.fitted_
     if model.estimate != "predictive":
         raise ValueError(
-            f"the explorer integrates parameters out, and this model has the estimate "
-            f"{model.estimate!r}. Set estimate='predictive'."
+            "the explorer integrates parameters out, but the model has "
+            f"estimate={model.estimate!r}. Set estimate='predictive'."
         )
     posterior = fitted.model.posterior
     live = np.flatnonzero(posterior.live)
@@ -480,30 +480,30 @@ def try_rows(facts: Facts) -> Section:
     if isinstance(explorer, str):
         return Section("explorer", TITLE, [f"Not on this page: {explorer}"])
     about = (
-        f"{ABOUT} These are the probabilities of the model of all rows. Under "
+        f"{ABOUT} The probabilities here are those of the model of all rows. Under "
         "Rows to look at, each row is predicted by the model of all other rows."
     )
     return Section("explorer", TITLE, [about, explorer])
 
 
 def explore(model: Any, X: Any = None, *, title: str = "", ci_prob: float | None = None) -> Page:
-    """Return a page on which a reader sets the cells of a row and sees what the model says.
+    """Return an HTML page that predicts a row as its cells are set.
 
-    Class probabilities with their intervals, what each column adds to the log-odds of two classes,
-    and which other cell would change the answer are computed in the browser, at once. The page is
-    self-contained and loads nothing.
+    The browser computes class probabilities with their intervals, what each column adds to the
+    log-odds of two classes, and which cells would change the predicted class. The page is
+    self-contained.
 
     Parameters
     ----------
     model : estimator
         A fitted estimator, without texts or counts of words.
     X : table of rows, optional
-        Rows that can be opened on the page, at most 200: those beyond are left out. They are
-        stored in the page.
+        Rows that can be opened on the page. The first 200 are stored in the page, the others left
+        out.
     title : str, default=""
         Title of the page. Empty: "Exploring" and the name of the label.
     ci_prob : float or None, default=None
-        Probability of the intervals. None: that of ArviZ, 0.89 unless changed.
+        Probability of the intervals. None: the setting of ArviZ, 0.89 by default.
 
     Returns
     -------
@@ -512,7 +512,7 @@ def explore(model: Any, X: Any = None, *, title: str = "", ci_prob: float | None
 
     See Also
     --------
-    report : A page about how good a model is, in which this is a section.
+    report : A page about how good a model is, with this as one section.
     NaiveBayes.explain : The same contributions in Python.
 
     Notes

@@ -1,4 +1,4 @@
-"""What the page asks of a model, each once: held-out predictions, and results of functions."""
+"""The facts for the page, each computed once: held-out predictions and results of functions."""
 
 import copy
 import warnings
@@ -31,13 +31,13 @@ from bayesnb.selection.verdict import Observed, Verdict, judge, signed_mean
 from bayesnb.stages import Stages
 
 MIXER = 0x9E3779B97F4A7C15  # an odd number whose multiples spread over 64 bits
-INTERVAL = 0.89  # the probability of intervals, as ArviZ has it
-MAX_SCORES = 2e7  # rows x classes x columns; importance is that of fewer rows of larger tables
-MAX_TEMPERED = 3e7  # the same, where another exponent is tried
-MAX_SETTINGS = 1e6  # the same, for a comparison of many settings of the smoothing
+INTERVAL = 0.89  # the probability of intervals, ArviZ's default
+MAX_SCORES = 2e7  # rows x classes x columns; in larger tables, importance uses fewer rows
+MAX_TEMPERED = 3e7  # the same, to find a single exponent
+MAX_SETTINGS = 1e6  # the same, to compare many values of the smoothing
 MAX_EXPLAINED, MAX_UNCERTAIN = 200, 60  # evenly spaced rows
-GROUPS = 10  # in which the rows whose uncertainty is computed are held out
-MAX_PAIRED = 40  # columns of which all pairs are compared
+GROUPS = 10  # groups in which rows are held out for their uncertainty
+MAX_PAIRED = 40  # columns whose pairs are compared
 SMOOTHINGS: tuple[float, ...] = (0, 0.01, 0.1, 0.5, 1, 2, 10)
 FEW_SMOOTHINGS: tuple[float, ...] = (0.01, 0.1, 1, 10)
 ESTIMATES: tuple[str, ...] = ("predictive", "mean", "map")
@@ -46,20 +46,20 @@ UNCERTAINTY = ("entropy", "aleatoric", "epistemic")
 
 @dataclass(frozen=True)
 class About:
-    """What only the caller knows: the name of the label, the source of the table, the author.
+    """What the model does not know: the name of the label, the source of the table, the author.
 
     Attributes
     ----------
     label : the name of the column of labels
     source : the name of the table
     notes : sentences about the table
-    command : the command that made the page, if one did
-    date : when it was made
-    title : of the page; default: "Predicting" and the label
-    author : who answers for the model
-    use : what the model is intended for
+    command : the command that made the page, if any
+    date : the date of the page
+    title : the title of the page; default: "Predicting" and the label
+    author : who is responsible for the model
+    use : the intended use of the model
     ci_prob : probability of the intervals; None: 0.89, the default of ArviZ
-    positive : the class of two that ROC, precision and costs are about; None: the rarer one
+    positive : the positive class of two, for ROC, precision and costs; None: the rarer one
     """
 
     label: str = ""
@@ -75,7 +75,7 @@ class About:
 
 
 class Column(NamedTuple):
-    """A column that is not one of many words, whether it is modelled alone or in a block."""
+    """A column that does not count words, modelled alone or in a block."""
 
     key: Hashable
     block: Block
@@ -93,12 +93,12 @@ class Column(NamedTuple):
 
     @property
     def levels(self) -> Any:
-        """The names of levels, or of the values of a flag; nothing of numbers."""
+        """The names of levels, or of the values of a flag; empty for numbers."""
         return self.block.levels[self.place] if self.family.has_levels else self.family.outcomes
 
 
 class OneExponent(NamedTuple):
-    """The exponent of temper="loo", and the leave-one-out log p(y | x) it gives, `(r, c)`."""
+    """The exponent of temper="loo", and log p(y | x) with it by leave-one-out, `(r, c)`."""
 
     power: float
     log_proba: Array
@@ -106,10 +106,10 @@ class OneExponent(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Facts:
-    """A fitted model, its rows, and log p(y | x) of each of them, `(r, c)`.
+    """A fitted model, its rows, and their log p(y | x), `(r, c)`.
 
-    Every label of a row is minus infinity where the row is impossible under every class. In place
-    of a result that is not defined stands the reason, a text.
+    Where a row is impossible under every class, all of its labels have minus infinity. A result
+    that is undefined is replaced by the reason, a text.
     """
 
     model: Any
@@ -118,8 +118,8 @@ class Facts:
     about: About
     rows: Rows
     fitted: Array  # by the model that has seen the row
-    left_out: Array  # by the model of all other rows; NaN where these leave no distribution
-    test: tuple[Any, Array, Array] | None  # a table that it never saw, log p(y | x), codes
+    left_out: Array  # by the model of all other rows; NaN where its posterior is improper
+    test: tuple[Any, Array, Array] | None  # test table, its log p(y | x), codes
     memo: dict[Any, Any] = field(default_factory=dict)  # results of checks
 
     @property
@@ -146,7 +146,7 @@ class Facts:
 
     @property
     def positive(self) -> int:
-        """The place of the class of two that ROC, precision and costs are about."""
+        """The position of the positive class of two, for ROC, precision and costs."""
         if self.about.positive is not None:
             return self.classes.index(str(self.about.positive))
         return int(self.counts[1] <= self.counts[0])
@@ -168,7 +168,9 @@ class Facts:
 
     @cached_property
     def tempered(self) -> OneExponent | None:
-        """What temper="loo" gives, where the model has no temper, it is cheap, and all is known."""
+        """The result of temper="loo", if the model has no exponents, all scores are finite, and it
+        is cheap.
+        """
         model = self.model
         is_cheap = len(self.codes) * self.row_size < MAX_TEMPERED
         if model.fitted_.temper.rule is not None or len(self.classes) < 2 or not is_cheap:
@@ -183,7 +185,7 @@ class Facts:
 
     @cached_property
     def observed(self) -> Any:
-        """The numbers of the verdict; None, where no row can be held out."""
+        """The numbers behind the verdict; None if no row can be held out."""
         defined = ~np.isnan(self.left_out).any(axis=1)
         if not defined.any():
             return None
@@ -198,7 +200,7 @@ class Facts:
             choices = float(np.sum(temper.value))
         elif temper.is_found:
             choices = 1.0
-        # rows that are the same for the model that has seen them
+        # rows with the same prediction by the fitted model
         tied = tie_rows(self.fitted[defined])
         left_out = self.left_out[defined]
         codes = self.codes[defined]
@@ -206,7 +208,7 @@ class Facts:
 
     @property
     def verdict(self) -> Verdict | None:
-        """Words for labels and probabilities; None, where no row can be held out."""
+        """Words for labels and probabilities; None if no row can be held out."""
         names = [shorten(label, 40) for label in self.classes]
         return None if self.observed is None else judge(self.observed, names)
 
@@ -236,7 +238,7 @@ class Facts:
 
     @cached_property
     def features(self) -> Any:
-        """`summary` as a frame, beside `importance`; the most important first."""
+        """`summary` and `importance` as one frame, the most important feature first."""
         frame = self.summary.to_frame()
         order = "log_bayes_factor"
         frame["key"] = [key for key, *_ in self.model.schema_.columns_alone.keys]
@@ -276,9 +278,8 @@ class Facts:
 
     @cached_property
     def pairs(self) -> list[tuple[str, str, float, bool]]:
-        """Pairs of columns, the log Bayes factor of a dependence, and whether the model has it.
-
-        The strongest is first. The model has it where a block or links connect the pair.
+        """Pairs of columns, the log Bayes factor of their dependence, and whether the model has it:
+        a block or links connect the pair. The strongest is first.
         """
         if isinstance(self.dependence, str):
             return []
@@ -310,7 +311,7 @@ class Facts:
     def uncertainty(self) -> Any:
         """Parts of `model.uncertainty` of evenly spaced rows: entropy, aleatoric, epistemic.
 
-        Each tenth of the rows is held out of the model that is asked about it.
+        Each tenth of these rows is predicted by a model without it.
         """
         places = self.spaced(MAX_UNCERTAIN)
         parts = []
@@ -328,7 +329,7 @@ class Facts:
 
     @cached_property
     def columns(self) -> list[Column]:
-        """Columns in the table's order, words left out."""
+        """Columns in the table's order, except words."""
         columns = []
         for b, block in enumerate(self.model.schema_.columns_alone.blocks):
             if not block.family.words:
@@ -345,7 +346,7 @@ class Facts:
 
     @property
     def row_size(self) -> float:
-        """Classes x columns; of words, those in a row."""
+        """Classes x columns; for texts, the average number of different words in a row."""
         width = 0.0
         for block, x in zip(self.model.schema_.blocks, self.rows.cells, strict=True):
             is_text = block.family.words and sparse.issparse(x)
@@ -354,9 +355,9 @@ class Facts:
 
     @cached_property
     def row_keys(self) -> Array:
-        """Keys of 64 bits that rows share which have the same cells and label.
+        """64-bit keys that are equal for rows with the same cells and label.
 
-        They are sums of hashed cells times odd numbers, modulo 2**64, so their order is no matter.
+        A key is a sum of hashed cells times odd numbers, modulo 2**64, in any order.
         """
         keys = self.codes.astype(np.uint64)
         rng = np.random.default_rng(0)
@@ -366,7 +367,7 @@ class Facts:
                 part = sparse.csr_array(x[rows], dtype=float)
                 part.sum_duplicates()
                 part.eliminate_zeros()
-                part.data[np.isnan(part.data)] = np.nan  # of which there are many
+                part.data[np.isnan(part.data)] = np.nan  # NaN has many bit patterns
                 bits = MIXER * part.data.view(np.uint64)
                 hashes = bits ^ (bits >> 32)
                 part = sparse.csr_array((hashes, part.indices, part.indptr), part.shape)
@@ -374,23 +375,23 @@ class Facts:
         return keys
 
     def spaced(self, most: int) -> Array:
-        """Places of evenly spaced rows, at most so many."""
+        """Places of evenly spaced rows, at most `most`."""
         rows = len(self.codes)
         return np.unique(np.linspace(0, rows - 1, min(most, rows)).round().astype(int))
 
     def take(self, places: Any) -> tuple[Any, Array]:
-        """The rows in some places, in the table's order, and their labels."""
+        """The rows at some places, in the table's order, and their labels."""
         keep = np.zeros(len(self.codes), bool)
         keep[places] = True
         return open_table(self.X).take(keep), self.model.classes_[self.codes[keep]]
 
     def hold_out(self, places: Any) -> Any:
-        """The model of all other rows; the reason where it has no answers."""
+        """The model of all other rows, or the reason why there is none."""
         return attempt(copy.deepcopy(self.model).forget, *self.take(places))
 
 
 def attempt(function: Callable[..., Any], *args: Any, **options: Any) -> Any:
-    """Return what a function returns, without its warnings; where it refuses, the reason."""
+    """Return the result of a function, without its warnings; if it raises, the message."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
@@ -400,7 +401,7 @@ def attempt(function: Callable[..., Any], *args: Any, **options: Any) -> Any:
 
 
 def fold_links(explained: Any, model: Any) -> Any:
-    """Return an explanation in which half of what a link adds goes to each of its two columns."""
+    """Return an explanation in which half of each link is added to each of its two columns."""
     links = model.schema_.links
     if links is None:
         return explained
@@ -425,7 +426,7 @@ def gather(
     about: About | None = None,
     stages: Stages | None = None,
 ) -> Facts:
-    """Return the facts about a model and its rows. One that is not fitted is fitted, as a copy."""
+    """Return the facts about a model and its rows. If it is not fitted, a copy is fitted."""
     about = about or About(label=str(getattr(y, "name", None) or ""))
     if about.positive is not None:
         check_positive(about.positive, y)
@@ -442,11 +443,11 @@ def gather(
 
 
 def check_positive(positive: Any, y: Any) -> None:
-    """Raise for a positive class that is not one of two labels."""
+    """Raise if the positive class is not one of two labels."""
     labels = sorted(set(map(str, np.asarray(y).ravel().tolist())))
     if len(labels) != 2 or str(positive) not in labels:
         names = list_names([shorten(label, 80) for label in labels])
         raise ValueError(
-            f"positive={positive!r} is none of the classes: {names}. It names one of two classes; "
-            "leave it out where there are more."
+            f"positive={positive!r} is not one of two classes. The classes are {names}. With more "
+            "than two classes, leave it out."
         )

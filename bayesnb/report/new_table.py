@@ -19,9 +19,9 @@ from bayesnb.report.page import (
     render_page,
 )
 
-PICTURE = "The evidence that each column changed, and the shares of the classes, learnt and new."
-COLUMNS = "Below 0 nats a column differs from the rows learnt"
-CLASSES = "Shares of the classes in the new rows, with intervals, and in the rows learnt"
+PICTURE = "Evidence that each column changed, and shares of the classes in training and new rows."
+COLUMNS = "Below 0 nats, a column differs from the training rows"
+CLASSES = "Shares of the classes in the new rows, with intervals, and in the training rows"
 ROWS = "New rows with the lowest density under the model, in nats"
 TEXTS: dict[str, Any] = {
     "feature": name_column,
@@ -38,7 +38,7 @@ NUMBERS = {
 
 
 def render_check(result: Any, source: str) -> Page:
-    """Return the page about a `TableCheck` of the table of this name."""
+    """Return the page about a `TableCheck` of the table `source`."""
     with off_screen():
         picture = draw(plot_check(result)[0], PICTURE)
     first, second = result.verdict.splitlines()
@@ -48,7 +48,7 @@ def render_check(result: Any, source: str) -> Page:
         Section("columns", "Columns", [show_frame(COLUMNS, result.table)]),
         Section("classes", "Classes", [show_frame(CLASSES, result.prevalence)]),
         Section("rows", "Unusual rows", [show_frame(ROWS, result.rows)]),
-        Section("assumptions", "What the numbers assume", [Items(result.notes)]),
+        Section("assumptions", "Assumptions", [Items(result.notes)]),
     ]
     anchors = [section.anchor for section in sections]
     return render_page(f"Has {source} changed?", "", sections, anchors, "Check of a new table")

@@ -1,10 +1,10 @@
 "use strict";
-// Sorts tables, filters long ones, saves tables and figures, unfolds for links and paper. Without it the page reads the same.
+// Sorts and filters tables, saves tables and figures, opens sections for links and for print. The page is complete without it.
 (() => {
   const LONG = 15;
   const words = new Intl.Collator(undefined, { numeric: true });
 
-  // A number or a text by which a cell is sorted; null of a dash.
+  // The number or text to sort a cell by; null for a dash.
   function valueOf(cell) {
     if (cell.dataset.value) return Number(cell.dataset.value);
     const text = cell.textContent.trim();
@@ -15,7 +15,7 @@
     return typeof a === "number" && typeof b === "number" ? a - b : words.compare(a, b);
   }
 
-  // A header's first click sorts (numbers from the largest), its second the other way round, its third as it was.
+  // The first click on a header sorts (numbers from the largest), the second reverses, the third restores the order.
   function sort(head, rows) {
     const pairs = rows.map((row) => [valueOf(row.cells[head.cellIndex]), row]);
     const numeric = pairs.every(([value]) => typeof value !== "string");
@@ -72,7 +72,7 @@
     setTimeout(() => URL.revokeObjectURL(link.href), 1e4);
   }
 
-  // A cell as a spreadsheet reads it: plain minus signs, lines joined, and nothing that it would run as a formula.
+  // A cell for a spreadsheet: plain minus signs, lines joined, and nothing that is run as a formula.
   function csvCell(cell) {
     const copy = cell.cloneNode(true);
     copy.querySelectorAll("br").forEach((end) => end.replaceWith("; "));
@@ -102,7 +102,7 @@
     addButton(picture.parentNode, "SVG", "save", () => save(name, "svg", "image/svg+xml", svg(picture)));
   }
 
-  // A link to a section opens it, and paper has everything.
+  // A link opens its section, and printing opens all of them.
   function unfold() {
     const part = document.getElementById(location.hash.slice(1))?.closest("details");
     if (part) part.open = true;

@@ -1,6 +1,6 @@
-"""What a section is made of, and the one template that renders it.
+"""The parts of a section, and the template that renders them.
 
-Every text is plain: Jinja2 escapes it, so that what users wrote is never markup.
+All text is plain: Jinja2 escapes it, so that user input is never markup.
 """
 
 import os
@@ -21,11 +21,11 @@ from bayesnb import plots
 from bayesnb.formatting import NOTHING, SPACE, fixed, interval, percent, shorten
 from bayesnb.safe_output import replacing
 
-MAX_NAME = 60  # letters
-MAX_WORD = 60  # letters that nothing breaks
+MAX_NAME = 60  # characters
+MAX_WORD = 60  # characters without a space
 MAX_TEXT = 4000
-LEFTWARD = ("R", "AL", "AN")  # classes of letters that are written from right to left
-ISOLATE, END = "\u2068", "\u2069"  # keep the order of what they enclose apart from the text around
+LEFTWARD = ("R", "AL", "AN")  # Unicode classes of right-to-left characters
+ISOLATE, END = "\u2068", "\u2069"  # isolate the direction of a text from the text around it
 FRAME = Markup(
     '<iframe title="Model report" sandbox="allow-scripts allow-downloads" srcdoc="{}" '
     'style="width: 100%; height: 45rem; border: 1px solid rgba(128, 128, 128, .4)"></iframe>'
@@ -33,7 +33,7 @@ FRAME = Markup(
 
 
 class Claim(NamedTuple):
-    """A paragraph that begins with what matters."""
+    """A paragraph that begins with its main point."""
 
     claim: str
     text: str = ""
@@ -44,7 +44,7 @@ class Heading(NamedTuple):
 
 
 class Items(NamedTuple):
-    """A list, or, of pairs, terms and what they mean."""
+    """A list of items, or of terms and definitions if these are pairs."""
 
     items: Sequence[Any]
 
@@ -70,7 +70,7 @@ class Fold(NamedTuple):
 class Table:
     """Columns of equal length. A cell is a text, a number, or a few numbers, the main one first.
 
-    `formats` turn what is no text into one, by the title of the column.
+    `formats`, by column title, format numbers as text.
     """
 
     caption: str
@@ -80,7 +80,7 @@ class Table:
 
     @property
     def rows(self) -> list[list[tuple[str, str]]]:
-        """Each cell as it is shown, and the number that it is sorted by."""
+        """The text of each cell, and the number to sort it by."""
         formats = [self.formats.get(title, "{:,.0f}".format) for title in self.columns]
         rows = []
         for cells in zip(*self.columns.values(), strict=True):
@@ -98,12 +98,12 @@ class Section(NamedTuple):
 
 
 class Page(str):
-    """A whole HTML document, as text: `page.save("report.html")` writes it."""
+    """An HTML document, as text: `page.save("report.html")` writes it."""
 
     __slots__ = ()
 
     def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write the page to a file, all of it or none, and return where it is."""
+        """Write the page to a file, completely or not at all, and return its path."""
         with replacing(path) as stream:
             stream.write(self.encode())
         return Path(path).absolute()
@@ -122,7 +122,7 @@ class Page(str):
 
 
 def show_cell(cell: Any, to_text: Callable[..., str]) -> tuple[str, str]:
-    """Return what is shown of a cell, and the number that it is sorted by, or nothing."""
+    """Return the text of a cell, and the number to sort it by, or an empty text."""
     if cell is None:
         return NOTHING, ""
     if isinstance(cell, str):
@@ -135,26 +135,26 @@ def show_cell(cell: Any, to_text: Callable[..., str]) -> tuple[str, str]:
 
 
 def show_percent(p: float, lower: float = 0.0, upper: float = 0.0) -> str:
-    """Format a probability, with its interval where it has one."""
+    """Format a probability, with its interval if it has one."""
     if not lower < upper:
         return percent(p)
     return f"{percent(p)} ({fixed(100 * lower, 1)}{SPACE}to{SPACE}{fixed(100 * upper, 1)})"
 
 
 def show_loss(value: float, lower: float = 0.0, upper: float = 0.0) -> str:
-    """Format nats or a score to three decimals, with its interval where it has one."""
+    """Format nats or a score to three decimals, with its interval if it has one."""
     return interval(value, lower, upper, 3)
 
 
 def show_interval(prob: float) -> str:
-    """Format the probability of an interval, to the digits that it was given with."""
+    """Format the probability of an interval, with as many digits as it needs."""
     return f"{100 * prob:.10g}{SPACE}%"
 
 
 def name(value: Any, most: int = MAX_NAME) -> str:
-    """Return what a user wrote on one line that is not endless.
+    """Return a user's text on one line, shortened if it is long.
 
-    What is written from right to left does not change the order of the text around it.
+    Right-to-left text does not change the order of the text around it.
     """
     words = (shorten(word, max(MAX_WORD, most // 10)) for word in str(value).split())
     line = shorten(" ".join(words), most)
@@ -164,14 +164,14 @@ def name(value: Any, most: int = MAX_NAME) -> str:
 
 
 def write_code(text: str, most: int = MAX_NAME) -> str:
-    """Return a line of code with its blanks as they are, cut if it is endless."""
+    """Return a line of code with its spaces kept, shortened if it is long."""
     cut = name(text, most)
     is_whole = cut.strip(ISOLATE + END) == " ".join(text.split())
     return text if is_whole else cut
 
 
 def name_column(key: Any, most: int = MAX_NAME) -> str:
-    """Return a column as a reader would call it; a column of an array has only its place."""
+    """Return the name of a column; a column of an array has only a number."""
     if isinstance(key, tuple):
         return name(", ".join(map(str, key)), most)
     return f"column {key}" if str(key).isdigit() else name(key, most)
@@ -181,21 +181,21 @@ def name_column(key: Any, most: int = MAX_NAME) -> str:
 
 
 def draw(ax: Any, description: str, salt: Any = "", wide: float | None = None) -> Markup:
-    """Return a figure as inline SVG that is read aloud as its description.
+    """Return a figure as inline SVG, with a description for screen readers.
 
-    Two figures of a page differ in their description or in their salt.
+    Figures of a page must differ in their description or in their salt.
     """
     return Markup(plots.style.svg(ax, description, f"{description} {salt}", wide))  # escaped there
 
 
 def mark_code(text: str) -> Markup:
-    """Escape a text, and mark what is between backticks as code."""
+    """Escape a text, and mark text between backticks as code."""
     return Markup(re.sub("`([^`<>&]+)`", r"<code>\1</code>", str(escape(text))))
 
 
 @cache
 def templates() -> Environment:
-    """Return Jinja2, which escapes all text and is strict about names that it was not given."""
+    """Return the Jinja2 environment: it escapes all text and raises for undefined names."""
     loader = FileSystemLoader(Path(__file__).parent)
     options: Any = {"autoescape": True, "undefined": StrictUndefined}
     made = Environment(loader=loader, trim_blocks=True, lstrip_blocks=True, **options)
@@ -216,7 +216,7 @@ def render_page(
     is_open: Any,
     kicker: str = "Model report",
 ) -> Page:
-    """Return the document; the first section stands above the contents, and some start open."""
+    """Return the document. The first section is above the contents; those in `is_open` are open."""
     folder = Path(__file__).parent
     style, script = (Markup((folder / file).read_text("utf-8")) for file in ("page.css", "page.js"))
     page = {

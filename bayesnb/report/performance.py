@@ -1,4 +1,4 @@
-"""How good the predictions are: scores beside their baselines, calibration, what is confused."""
+"""How good the predictions are: scores, baselines, calibration, confusion matrix, thresholds."""
 
 from typing import Any
 
@@ -47,47 +47,49 @@ TERMS = (
     ("Accuracy", "the share of rows whose most probable label is the true one."),
     (
         "Log loss",
-        "minus the natural logarithm of the probability that was given to the true label, averaged "
-        "over the rows, in nats (0.7 for 50 %, 2.3 for 10 %). 0 is perfect; confident mistakes "
-        "cost the most.",
+        "minus the natural logarithm of the probability of the true label, averaged over the rows, "
+        "in nats (0.7 for 50 %, 2.3 for 10 %). 0 is perfect; confident mistakes cost the most.",
     ),
-    ("Brier score", "the squared distance between the probabilities and the truth, from 0 to 2."),
+    (
+        "Brier score",
+        "the mean squared distance between the probabilities and the true label, from 0 to 2.",
+    ),
     (
         "Intervals",
-        "the range of plausible scores on many rows of the same kind. 89 % is ArviZ's default; any "
-        "other would do: `ci_prob=0.95`. For the accuracy it is the posterior under Jeffreys' "
-        "prior Beta(1/2, 1/2), for the losses Student's t, corrected for skewness by Hall's "
+        "the plausible range of the score on many rows of the same kind. 89 % is ArviZ's default; "
+        "any other would do: `ci_prob=0.95`. For the accuracy, the posterior under Jeffreys' prior "
+        "Beta(1/2, 1/2); for the losses, Student's t, corrected for skewness by Hall's "
         "transformation.",
     ),
 )
 CONCLUSIONS = {
     verdict.UNEVEN: (
-        "As far as {rows} can tell, the probabilities are not well calibrated: too high or too low "
-        "for some of them."
+        "Judging by {rows}, the probabilities are not well calibrated: some are too high or too "
+        "low."
     ),
-    verdict.TOO_SURE: "The model is overconfident, or its probabilities are too close to 0.",
+    verdict.TOO_SURE: "The model is overconfident: its probabilities are too close to 0 or 1.",
     verdict.TOO_CAUTIOUS: (
         "The model is underconfident: it is right more often than its probabilities say."
     ),
     verdict.UNSETTLED: (
-        "Nothing speaks against the probabilities, but with {rows} they may still be off by "
+        "No miscalibration was found, but with {rows} the probabilities may still be off by "
         "{points} percentage points on average."
     ),
-    verdict.USABLE: "The probabilities can be trusted, as far as {rows} can tell.",
+    verdict.USABLE: "Judging by {rows}, the probabilities can be trusted.",
 }
 
 
 def scores(facts: Facts) -> Section:
-    """Scores held out, on the test table, in-sample, and of models that are simpler."""
+    """Scores by leave-one-out, on the test table and on the training rows; simpler models."""
     lines = list_predictions(facts)
     columns: dict[str, list] = {"Rows": list(lines)}
     for log_proba, codes in lines.values():
         for title, estimate in score(log_proba, codes, facts.prob).items():
             columns.setdefault(title, []).append(estimate)
     content: list = [
-        "Held out is the fair test: each row is predicted by the model that has seen all other "
-        f"rows but not this one (leave-one-out, in closed form). {describe_selection(facts.model)} "
-        "On its training rows, every model looks too good.",
+        "Leave-one-out is the fair test: each row is predicted by the model of all other rows, in "
+        f"closed form. {describe_selection(facts.model)} On its training rows, every model looks "
+        "too good.",
         Table(f"Scores, with {show_interval(facts.prob)} intervals", columns, SCORES, "cards"),
         Fold("What the scores mean", [Items(TERMS)]),
     ]
@@ -98,7 +100,7 @@ def scores(facts: Facts) -> Section:
 
 
 def list_predictions(facts: Facts) -> dict[str, tuple[Array, Array]]:
-    """Return log p(y | x) and labels of rows, by a description of who predicts which rows."""
+    """Return log p(y | x) and labels for each line of the table of scores."""
     codes = facts.codes
     defined = ~np.isnan(facts.left_out).any(axis=1)
     lines: dict[str, tuple[Array, Array]] = {}
@@ -106,18 +108,18 @@ def list_predictions(facts: Facts) -> dict[str, tuple[Array, Array]]:
         _, tested, labels = facts.test
         lines[f"Test table, {len(labels):,} rows"] = tested, labels
     if defined.any():
-        lines["Held out, one row at a time"] = facts.left_out[defined], codes[defined]
-    lines["On the training rows"] = facts.fitted, codes
+        lines["Leave-one-out"] = facts.left_out[defined], codes[defined]
+    lines["Training rows"] = facts.fitted, codes
     if facts.tempered is not None:
         power = fixed(facts.tempered.power, 2)
-        lines[f"Held out, with {TEMPER} ({power})"] = facts.tempered.log_proba, codes
+        lines[f"Leave-one-out, with {TEMPER} ({power})"] = facts.tempered.log_proba, codes
     table = facts.model.schema_, facts.rows, len(facts.counts)
     regression = attempt(predict_by_logistic_regression, *table)
     if isinstance(regression, np.ndarray):
-        lines[f"Logistic regression, held out in {FOLDS} folds"] = regression, codes
+        lines[f"Logistic regression, {FOLDS}-fold cross-validation"] = regression, codes
     with np.errstate(divide="ignore"):
         shares = np.log(facts.counts / facts.counts.sum())
-    lines["Constant guess (shares of classes in these rows)"] = (
+    lines["Constant prediction (class shares in these rows)"] = (
         np.tile(shares, (len(codes), 1)),
         codes,
     )
@@ -143,7 +145,7 @@ def estimate_share(hits: int, rows: int, prob: float) -> Estimate:
 
 
 def reliability(facts: Facts) -> Section:
-    """Whether the probabilities come true: of the rows that got 80 %, are four in five right?"""
+    """Calibration: of the labels predicted with probability 80 %, are four in five right?"""
     title = "Can the probabilities be trusted?"
     result = facts.calibration
     if isinstance(result, str):
@@ -170,54 +172,53 @@ def reliability(facts: Facts) -> Section:
         "Observed": bins[["top_observed", "top_lower", "top_upper"]].to_array().values.T,
         "Rows": bins["top_count"].values,
     }
-    caption = f"Predicted probability and observed share of right labels ({prob} intervals)"
+    caption = f"Predicted probability and observed share of correct labels ({prob} intervals)"
     formats = {"Predicted": show_percent, "Observed": show_percent}
     ax = zoom_to_rows(plots.plot_calibration(result, by="predicted"), bins)
-    about = "Observed share of right labels against their predicted probability, held out."
+    about = "Observed share of correct labels against their predicted probability, held out."
     content = [
         Claim(claim, text),
-        "If all probabilities were right, points and curve would lie within the grey band around "
-        "the diagonal. Below the diagonal, labels were right less often than their probabilities "
-        "say. The bars count rows, on a logarithmic scale.",
+        "With perfect calibration, points and curve would lie within the grey band around the "
+        "diagonal. Below the diagonal, labels were right less often than their probabilities say. "
+        "The bars count rows, on a logarithmic scale.",
         Figures([draw(ax, about)]),
         Table(caption, columns, formats),
     ]
     if len(facts.classes) > 1:
         axes = np.asarray(plots.plot_calibration(result, most=MAX_PANELS))
         about = "Observed share of each class against its predicted probability."
-        content.append(Fold("The same class by class", [Figures([draw(axes.flat[0], about)])]))
+        content.append(Fold("Calibration of each class", [Figures([draw(axes.flat[0], about)])]))
     return Section("reliability", title, content)
 
 
 def zoom_to_rows(ax: Any, bins: Any) -> Any:
-    """Limit a reliability diagram to where the rows are."""
+    """Zoom a reliability diagram to the range of the rows."""
     lowest = min(float(bins["top_predicted"].min()), float(bins["top_lower"].min()))
     low = np.floor(10 * lowest) / 10
     ticks = np.linspace(low, 1, 3)
     room = 1 - low
-    x, y = ax.get_xlim(), ax.get_ylim()  # of probabilities from 0 to 1
+    x, y = ax.get_xlim(), ax.get_ylim()  # for probabilities from 0 to 1
     ax.set(xlim=low + room * np.array(x), ylim=low + room * np.array(y))
     ax.set(xticks=ticks, yticks=ticks)
-    plots.style.clip_artists(ax, ax.get_xlim()[0], low)  # below stands the histogram
+    plots.style.clip_artists(ax, ax.get_xlim()[0], low)  # the histogram is below
     return ax
 
 
 def confusion(facts: Facts) -> Section:
-    """True labels against predicted ones, held out and on the test table."""
+    """Predicted labels by true class, held out and on the test table."""
     title = "Confusion matrix"
     result = facts.calibration
     if isinstance(result, str):
         return Section("confusion", title, [f"Not known: {result}"])
     counts = count_labels(facts.left_out, facts.codes)
     ax = plots.plot_confusion(result)
-    for text in ax.texts:  # beside the shares stand the counts
+    for text in ax.texts:  # add counts to the shares
         predicted, true = (round(place) for place in text.get_position())
         text.set_text(f"{counts[true, predicted]:,}\n{text.get_text()}")
-    about = "Confusion matrix: of the held-out rows of each class, those predicted as each label."
+    about = "Confusion matrix of the held-out rows: predicted labels by true class."
     content = [
-        "For each true class, the number and the share of its rows that were predicted as each "
-        f"label. Shares have their {show_interval(facts.prob)} intervals; classes with few rows "
-        "have wide ones.",
+        "For each true class, the number and share of its rows with each predicted label. Shares "
+        f"have {show_interval(facts.prob)} intervals, which are wide for classes with few rows.",
         Figures([draw(ax, about)]),
         tabulate_recall("held out", counts, facts),
     ]
@@ -228,7 +229,7 @@ def confusion(facts: Facts) -> Section:
 
 
 def count_labels(log_proba: Array, codes: Array) -> Array:
-    """Count the rows of each class that got each label, `(c, c)`; impossible rows got none."""
+    """Count rows by class and predicted label, `(c, c)`; rows without a prediction are left out."""
     answered = np.isfinite(log_proba.max(axis=1))
     counts = np.zeros((log_proba.shape[1], log_proba.shape[1]), int)
     np.add.at(counts, (codes[answered], log_proba[answered].argmax(axis=1)), 1)
@@ -236,8 +237,8 @@ def count_labels(log_proba: Array, codes: Array) -> Array:
 
 
 def tabulate_recall(where: str, counts: Array, facts: Facts) -> Table:
-    """Return the recall of each class, and the label that it is most often taken for."""
-    columns: dict[str, list] = {"Class": [], "Rows": [], "Recall": [], "Most often taken for": []}
+    """Return the recall of each class, and the most frequent wrong label of its rows."""
+    columns: dict[str, list] = {"Class": [], "Rows": [], "Recall": [], "Most often missed as": []}
     for c, row in enumerate(counts):
         wrong = row.copy()
         wrong[c] = 0
@@ -245,7 +246,7 @@ def tabulate_recall(where: str, counts: Array, facts: Facts) -> Table:
         columns["Class"].append(name(facts.classes[c], 40))
         columns["Rows"].append(int(row.sum()))
         columns["Recall"].append(estimate_share(row[c], row.sum(), facts.prob))
-        columns["Most often taken for"].append(f"{other} ({wrong.max():,})" if wrong.any() else "")
+        columns["Most often missed as"].append(f"{other} ({wrong.max():,})" if wrong.any() else "")
     caption = f"Recall of each class, {where}"
     return Table(caption, columns, {"Recall": show_percent}, "sortable")
 
@@ -256,7 +257,7 @@ def has_two_classes(facts: Facts) -> bool:
 
 
 def thresholds(facts: Facts) -> Section:
-    """How well the probabilities rank the rows, and the best threshold for each ratio of costs."""
+    """How well the probabilities rank rows, and the best threshold for each ratio of costs."""
     proba = np.exp(facts.left_out[facts.answered][:, facts.positive])
     is_positive = facts.codes[facts.answered] == facts.positive
     curves = RankingCurves.of(proba, is_positive)
@@ -285,10 +286,10 @@ def thresholds(facts: Facts) -> Section:
         "1 / (1 + k). The last two columns compare the mean cost of a held-out row, in false "
         "alarms, with the best that is possible without the columns.",
         tabulate_thresholds(proba, is_positive, yes),
-        "One call decides by costs, here with a missed row that costs 5 false alarms:",
+        "In Python, to decide by costs if a missed row costs 5 false alarms:",
         Code([write_code(f"model.decide(X, loss={loss!r})", 600)]),
     ]
-    return Section("thresholds", "ROC, precision-recall and threshold", content)
+    return Section("thresholds", "ROC, precision-recall and thresholds", content)
 
 
 def tabulate_thresholds(proba: Array, is_positive: Array, positive: str) -> Table:

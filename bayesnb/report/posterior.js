@@ -1,6 +1,6 @@
 "use strict";
-// What a model says of a row: class probabilities, which are exact, and intervals, which are quantiles of scores
-// whose first four cumulants are exact. The model comes as tables, of which `explorer.py` says what they are.
+// Predictions of a row: exact class probabilities, and intervals from quantiles of scores with the exact first four
+// cumulants. `explorer.py` describes the tables of the model.
 
 function sumOf(items, value) {
   return items.reduce((sum, each) => sum + value(each), 0);
@@ -11,7 +11,7 @@ function openModel(text) {
   const { classes, columns, readers, features, prior } = model;
   const DRAWS = 4096, NEGLIGIBLE = 1e-4, STEP = 0.02;
 
-  // Arrays travel as base64 of their floats.
+  // Arrays are stored as base64 of floats.
   function unpack(_, value) {
     const bytes = value?.f4 ?? value?.f8;
     if (typeof bytes !== "string") return value;
@@ -19,7 +19,7 @@ function openModel(text) {
     return value.f4 === undefined ? new Float64Array(buffer) : new Float32Array(buffer);
   }
 
-  // log Gamma and its first four derivatives: Stirling's series, from an argument of 12 on.
+  // log Gamma and its first four derivatives: Stirling's series for arguments of 12 or more.
   const STIRLING = [1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188];
   const FACTORIAL = [1, 1, 2, 6, 24, 120];
   function logGamma(x) {
@@ -56,7 +56,7 @@ function openModel(text) {
       at[1] -= margin;
       return at;
     },
-    // A histogram's are tabulated, at the exponent, and the second at 0.
+    // Tabulated for a histogram: at the exponent, and the second derivative at 0.
     grid: ({ table }, s) => (s ? table.slice(1, 6) : [0, 0, table[6]]),
     counts({ x, shape, rate }, s) {
       const b = rate + s, a = shape + s * x, gamma = logGamma(a);
@@ -68,7 +68,7 @@ function openModel(text) {
       }
       return at;
     },
-    // Of a Gaussian with unknown mean and covariance: u is the squared distance in units of the scale.
+    // A Gaussian with unknown mean and covariance: u is the squared distance in units of the scale.
     student({ u, width, count, dof, logDet }, s) {
       const at = [(-s * (width * Math.log(Math.PI) + logDet)) / 2, -(width * Math.log(Math.PI) + logDet) / 2, 0, 0, 0];
       for (let i = 0; i < width; i++) {
@@ -82,7 +82,7 @@ function openModel(text) {
     },
   };
 
-  // The log predictive K(1), without differences of large numbers where there is a way.
+  // The log predictive K(1), without differences of large numbers where possible.
   const predictives = {
     levels: ({ a, total, margin }) => Math.log(a / total) - margin,
     grid: ({ table }) => table[0],
@@ -98,7 +98,7 @@ function openModel(text) {
     for (let n = 0; n < 5; n++) at[n] += sign * (half * log[n] + (n ? (n / 2) * log[n - 1] : 0));
   }
 
-  // What a cell is, as blocks of the model read it: the code of a level, -1 where it says nothing.
+  // The code of a cell's level, as blocks of the model read it; -1 if it is ignored.
   function codeOf(reader, row) {
     const value = row[reader.column];
     if (reader.missing) return value === null ? 1 : 0;
@@ -112,7 +112,7 @@ function openModel(text) {
     return value === null ? NaN : values ? (values[value] ?? NaN) : value;
   }
 
-  // A feature's cell as the arguments of its moments, a function of the class; null where it says nothing.
+  // A feature's cell as the arguments of its moments, a function of the class; null if it is ignored.
   const read = {
     levels(feature, row, codes) {
       let cell = 0;
@@ -171,7 +171,7 @@ function openModel(text) {
     return z.map((value) => value / Math.max(Math.sqrt(square), 1));
   }
 
-  // Cholesky's root of the scale of the columns that a row has, kept for the next row.
+  // The Cholesky factor of the scale of a row's known columns, kept for the next row.
   function rootOf(feature, c, present) {
     feature.roots ??= new Map();
     const key = `${c}:${present}`;
@@ -207,7 +207,7 @@ function openModel(text) {
     return out;
   }
 
-  // Log predictives of a row: of each feature and class, and the probabilities that follow.
+  // The log predictive of each feature and class of a row, and the class probabilities.
   function predict(row) {
     const codes = readers.map((reader) => codeOf(reader, row));
     const cells = features.map((feature) => read[feature.kind](feature, row, codes));
@@ -217,7 +217,7 @@ function openModel(text) {
     return { cells, one, score, share: softmax(score) };
   }
 
-  // A feature of the exponent 0 says nothing, even of a cell that is impossible.
+  // A feature with exponent 0 contributes 0, even where a cell is impossible.
   function weigh(f, logDensity) {
     return features[f].power ? features[f].power * logDensity : 0;
   }
@@ -229,7 +229,7 @@ function openModel(text) {
     return weight.map((each) => each / sum);
   }
 
-  // Four cumulants of each class's score once the row is seen, and each term's variance before.
+  // Four cumulants of each class's score given the row, and each term's variance before seeing it.
   function cumulants({ cells, one }) {
     const seen = prior.seen.map((each) => [...each]);
     const variance = features.map(() => classes.map(() => 0));
@@ -246,7 +246,7 @@ function openModel(text) {
     return { seen, variance };
   }
 
-  // A A' in units of the exponents' covariance, A how each score changes with each exponent.
+  // Covariance of the scores due to the exponents: A C A', with the derivatives A and the exponents' covariance C.
   function exponentCovariance({ one }) {
     const { exponents } = model;
     if (!exponents) return null;
@@ -261,7 +261,7 @@ function openModel(text) {
     return by.map((one) => turned.map((two) => one.reduce((sum, value, i) => sum + value * two[i], 0)));
   }
 
-  // Uniform variates that fill a cube evenly, multiples of square roots of primes, and the normal ones of them.
+  // Quasi-random uniform variates, multiples of square roots of primes, and the normal variates from them.
   const points = [], primes = [];
   function variates(width) {
     for (let n = (primes.at(-1) ?? 1) + 1; points.length < width; n++) {
@@ -273,14 +273,14 @@ function openModel(text) {
     return points;
   }
 
-  // The normal quantile, up to 5e-4: Hastings (1955), Approximations for digital computers.
+  // The normal quantile, with errors up to 5e-4: Hastings (1955), Approximations for digital computers.
   function normalQuantile(p) {
     if (p > 0.5) return -normalQuantile(1 - p);
     const t = Math.sqrt(-2 * Math.log(p));
     return (2.515517 + t * (0.802853 + t * 0.010328)) / (1 + t * (1.432788 + t * (0.189269 + t * 0.001308))) - t;
   }
 
-  // Quantiles of a score by the expansion of Cornish and Fisher, bounded where it is far from normal.
+  // Quantiles of a score by the Cornish-Fisher expansion, bounded where it is far from normal.
   function expand([mean, variance, third, fourth]) {
     const sd = Math.sqrt(Math.max(variance, 0));
     let skew = sd ? third / sd ** 3 : 0, tail = sd ? fourth / variance ** 2 : 0;
@@ -289,8 +289,8 @@ function openModel(text) {
     return (z) => mean + sd * (z + ((z * z - 1) * skew) / 6 + ((z ** 3 - 3 * z) * tail) / 24 - ((2 * z ** 3 - 5 * z) * skew ** 2) / 36);
   }
 
-  // Quantiles of a score before its row is seen, from those after: its density was exp(K(1) - u) times as large.
-  // It may have been far from normal: where it had a long tail to the left, its class has no probability.
+  // Quantiles of a score before seeing the row, from those after: the density before is exp(K(1) - u) times as large.
+  // It may be far from normal: where it has a long left tail, its class has no probability.
   function unsee(after, logMoment) {
     const values = [], above = [];
     for (let z = 6, total = 0; z >= -6 && total < 1; z -= STEP) {
@@ -310,7 +310,7 @@ function openModel(text) {
     };
   }
 
-  // Equal-tailed intervals of the probabilities, the row being evidence about the parameters, too.
+  // Equal-tailed intervals of the probabilities. The row itself is evidence about the parameters, too.
   function intervals(predicted, seen) {
     const { share, score } = predicted;
     const active = [...classes.keys()].filter((c) => share[c] > NEGLIGIBLE);
@@ -345,7 +345,7 @@ function openModel(text) {
     return ends;
   }
 
-  // What is asked of a row: cells by column, null for an unknown one.
+  // Probabilities, intervals and terms of a row: cells by column, null for an unknown one.
   function ask(row) {
     const predicted = predict(row);
     const { seen, variance } = cumulants(predicted);

@@ -1,4 +1,4 @@
-"""Where the uncertainty comes from, and rows to look at, by models that have not seen them."""
+"""Sources of uncertainty, and rows to look at, by models that have not seen these rows."""
 
 from collections.abc import Callable
 from typing import Any
@@ -25,15 +25,15 @@ from bayesnb.selection.verdict import entropy_of
 
 MAX_ROWS = 4  # of a table
 MAX_REASONS = 3  # columns for, and as many against
-LEAST = 0.05  # nats that are worth a line
-CERTAIN = 1e-3  # nats of entropy, which are next to none
-LITTLE, MUCH = 0.1, 0.5  # of the uncertainty, that more rows would remove
+LEAST = 0.05  # nats; smaller contributions are not listed
+CERTAIN = 1e-3  # nats of entropy that count as none
+LITTLE, MUCH = 0.1, 0.5  # shares of the uncertainty that more rows would remove
 UNLIKELY = 0.01  # probability of a label
-WIDE = 5.5  # inches of a picture, which a phone has room for
+WIDE = 5.5  # inches, the width of a figure that fits on a phone
 
 
 def uncertainty(facts: Facts) -> Section:
-    """How much of the uncertainty is in the data, and how much would more rows remove."""
+    """How much of the uncertainty is aleatoric, and how much more rows would remove."""
     title = "Where does the uncertainty come from?"
     parts = facts.uncertainty
     if isinstance(parts, str):
@@ -41,13 +41,13 @@ def uncertainty(facts: Facts) -> Section:
     rows = len(parts["entropy"])
     labels = np.array(facts.classes, object)
     dataset = results.datasets.dataset(np.arange(rows), labels, parts, {}, {})
-    about = "The uncertainty of each row's label in nats, in two parts, the most uncertain first."
+    about = "Aleatoric and epistemic uncertainty of each row's label in nats, the largest first."
     content = [
         "A label can be uncertain because the classes overlap, which more rows cannot change "
-        "(aleatoric), or because too few rows were seen to know the classes (epistemic). The two "
+        "(aleatoric), or because there are too few rows to learn the classes (epistemic). The two "
         "parts add up to the entropy of the predicted label. Each row is predicted by a model that "
-        f"has not seen it: {count(rows, 'row')}, evenly spaced in the table, are held out in "
-        "tenths.",
+        f"has not seen it: {count(rows, 'row')}, evenly spaced in the table, are held out in ten "
+        "groups.",
         judge_uncertainty(parts, facts),
         Figures([draw(plots.plot_uncertainty(dataset), about, wide=WIDE)]),
     ]
@@ -55,40 +55,41 @@ def uncertainty(facts: Facts) -> Section:
 
 
 def judge_uncertainty(parts: dict[str, Array], facts: Facts) -> Claim:
-    """Return what the uncertainty is made of, and what follows."""
+    """Return the parts of the uncertainty, and what would reduce it."""
     entropy, stays, removable = (float(parts[key].mean()) for key in UNCERTAINTY)
     if entropy < CERTAIN:
-        return Claim("There is next to no uncertainty.")
+        return Claim("There is almost no uncertainty.")
     share = removable / entropy
     account = (
-        f"Of a mean uncertainty of {fixed(entropy, 3)} nats a row, {fixed(stays, 3)} "
-        f"({percent(1 - share)}) stay however many rows are seen, and {fixed(removable, 3)} "
-        f"({percent(share)}) would be removed by more rows."
+        f"Of a mean uncertainty of {fixed(entropy, 3)} nats per row, {fixed(stays, 3)} "
+        f"({percent(1 - share)}) would remain with any number of rows; more rows would remove "
+        f"{fixed(removable, 3)} ({percent(share)})."
     )
     observed = facts.observed
     if observed is not None and observed.unforeseen.lower > 0:
         return Claim(
             "The model understates its uncertainty.",
-            f"Held out, the log loss is {fixed(observed.unforeseen.value, 3)} nats a row above "
-            "what its probabilities expect. What the model ignores, such as dependence between "
-            f"columns, is in neither part. According to the model: {account}",
+            f"The held-out log loss is {fixed(observed.unforeseen.value, 3)} nats per row above "
+            "its expectation under the model's probabilities. What the model ignores, such as "
+            f"dependence between columns, is in neither part. According to the model: {account}",
         )
     if share < LITTLE:
-        return Claim("The classes overlap: better columns would help, more rows hardly.", account)
-    if share < MUCH:
-        claim = "Mostly, the classes overlap: more rows would help a little, better columns more."
+        claim = "The classes overlap: better columns would help, more rows would hardly help."
         return Claim(claim, account)
-    return Claim("The model has seen too few rows: more would help most.", account)
+    if share < MUCH:
+        claim = "Mainly, the classes overlap: more rows would help a little, better columns more."
+        return Claim(claim, account)
+    return Claim("There are too few training rows: more would help most.", account)
 
 
 def rows_to_look_at(facts: Facts) -> Section:
     """Rows that are likely mislabelled, uncertain, or least like any class."""
     content: list = [
-        "Each row is held out: the predictions are those of the model of all other rows. Brackets "
-        f"show the {show_interval(facts.prob)} interval of a probability, given what is still "
-        "unknown about the classes. Evidence is what a cell adds to the log-odds of the first of "
-        "two labels against the second: 0.7 doubles the odds, 2.3 multiplies them by ten. Row 0 is "
-        "the first below the header; of identical rows one is shown.",
+        "Each row is held out: it is predicted by the model of all other rows. Brackets show the "
+        f"{show_interval(facts.prob)} credible interval of a probability. Evidence is what a cell "
+        "adds to the log-odds of the first of two labels against the second: 0.7 doubles the odds, "
+        "2.3 multiplies them by ten. Row 0 is the first below the header; identical rows are shown "
+        "once.",
         *list_mislabelled(facts),
     ]
     entropy = find_entropy(facts)
@@ -96,7 +97,7 @@ def rows_to_look_at(facts: Facts) -> Section:
     content += [
         Heading("Most uncertain"),
         "The rows with the largest entropy of the held-out probabilities. An uncertain prediction "
-        "is not a wrong one.",
+        "need not be wrong.",
         tabulate_rows(
             "Rows with the most uncertain label, held out",
             shown["uncertain"],
@@ -107,8 +108,8 @@ def rows_to_look_at(facts: Facts) -> Section:
         Heading("Most surprising"),
         "The rows that are least like any class, with the lowest log p(x | all other rows). Look "
         "for typing errors, other units, or rows of a class that is not in the table. The most "
-        "unusual cells are listed beside each row, with the nats by which they are less expected "
-        "than is usual for their column.",
+        "unusual cells are listed beside each row, with how far (in nats) their log density is "
+        "below what is usual for their column.",
         tabulate_rows(
             "Least typical rows, held out",
             shown["surprising"],
@@ -133,7 +134,7 @@ def find_wrong(facts: Facts) -> Array:
 
 
 def find_rows(facts: Facts) -> dict[str, Array]:
-    """Return the first rows that are mislabelled, uncertain and surprising; alike ones once."""
+    """Return the first mislabelled, uncertain and surprising rows; identical ones once."""
     entropy = find_entropy(facts)
     density = facts.log_density
     orders = {
@@ -161,9 +162,9 @@ def list_mislabelled(facts: Facts) -> list:
     return [
         Heading("Likely mislabelled"),
         f"For {count(len(wrong), 'row')}, the predicted label differs from the observed one. The "
-        "rows with the least probable observed labels come first. Check these: the label may be "
-        f"wrong, or a cell. {few:,} held-out labels had a probability below "
-        f"{percent(UNLIKELY, 0)}; if all probabilities were right, about "
+        "rows with the least probable observed labels come first. Check these: the label or a cell "
+        f"may be wrong. {few:,} held-out labels had a probability below "
+        f"{percent(UNLIKELY, 0)}; with perfect calibration, about "
         f"{number(float(proba[proba < UNLIKELY].sum()), 2)} such rows would be expected.",
         tabulate_rows(caption, find_rows(facts)["mislabelled"], [], compare_evidence, facts),
     ]
@@ -176,7 +177,7 @@ def tabulate_rows(
     explain: Callable[[int, Any, Facts], str],
     facts: Facts,
 ) -> Table:
-    """Return rows with numbers of them, their probabilities, and why."""
+    """Return rows with their labels, remarks, probabilities and evidence."""
     columns: dict[str, list] = {"Row": [], "Label": [], "Probabilities": [], "Evidence": []}
     for row in rows:
         other = facts.hold_out([row])
@@ -198,13 +199,13 @@ def tabulate_rows(
 
 
 def list_labels(row: int, facts: Facts) -> list[int]:
-    """Return the two most probable classes of a row, and the given one."""
+    """Return the two most probable classes of a row, and the observed one."""
     best = np.argsort(-facts.left_out[row], kind="stable")[:2].tolist()
     return list(dict.fromkeys([*best, int(facts.codes[row])]))
 
 
 def list_probabilities(row: int, interval: Any, facts: Facts) -> str:
-    """Return the most probable labels, and always the given one, with intervals."""
+    """Return the two most probable labels, and the observed one, with intervals."""
     lines = []
     for c in list_labels(row, facts):
         ends = (0.0, 0.0)
@@ -216,11 +217,11 @@ def list_probabilities(row: int, interval: Any, facts: Facts) -> str:
 
 
 def compare_evidence(row: int, explained: Any, facts: Facts) -> str:
-    """Return the columns that speak most for the predicted label, and those against it."""
+    """Return the columns with the most evidence for the predicted label, and against it."""
     first, *others = list_labels(row, facts)
     if not others:
-        return "there is one class only"
-    second = others[-1]  # the given label, unless it is predicted
+        return "there is only one class"
+    second = others[-1]  # the observed label, unless it is predicted
     terms = explained["predictive"].values
     with np.errstate(invalid="ignore"):
         gap = terms[first] - terms[second]
@@ -233,7 +234,7 @@ def compare_evidence(row: int, explained: Any, facts: Facts) -> str:
 
 
 def list_unusual_cells(row: int, explained: Any, facts: Facts) -> str:
-    """Return the cells of a row that are less probable than cells of their columns usually are."""
+    """Return the cells of a row whose log density is below what is usual for their columns."""
     excess = -explained["predictive"].values[facts.left_out[row].argmax()]
     if not isinstance(facts.explained, str) and not facts.has_words:
         places = facts.spaced(facts.explained.sizes["obs_id"])
@@ -243,7 +244,7 @@ def list_unusual_cells(row: int, explained: Any, facts: Facts) -> str:
 
 
 def list_largest(nats: Array, explained: Any, sign: int = 1) -> list[str]:
-    """Return the cells that have most nats, with these numbers times the sign."""
+    """Return the cells with the largest contributions, times the sign."""
     lines = []
     for j in np.argsort(-nats, kind="stable")[:MAX_REASONS]:
         if nats[j] > LEAST:
@@ -252,7 +253,7 @@ def list_largest(nats: Array, explained: Any, sign: int = 1) -> list[str]:
 
 
 def show_cell(explained: Any, j: int) -> str:
-    """Return a column and its cell; of a block, whose cell has the names, the cell alone."""
+    """Return the name of a column and its cell; the cell of a block contains the names."""
     feature, cell = (str(explained[key].values[j]) for key in ("feature", "cell"))
     is_block = feature in np.atleast_1d(explained["cell"].attrs.get("blocks", []))
     return name(cell, 44) if is_block else f"{name_column(feature, 40)} {name(cell, 44)}"

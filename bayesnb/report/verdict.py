@@ -1,8 +1,8 @@
-"""The head of the page, and its end: the verdict in three numbers, and the model card.
+"""The top of the page, and its end: the verdict, and the model card.
 
-The verdict says what to do next, and the head has the warnings. The card says what the model is
-for, and how the page was made, with code that makes the model again: Mitchell et al. (2019), Model
-Cards for Model Reporting.
+The top has the verdict, the next step, the warnings and three scores. The end has the model card
+(Mitchell et al. 2019, Model Cards for Model Reporting) and how the page was made, with code that
+fits the model again.
 """
 
 import platform
@@ -35,15 +35,15 @@ from bayesnb.selection.verdict import Observed, judge
 
 MAX_NAMED = 3
 CERTAIN = 0.005  # nats, the mean entropy of labels
-LITTLE = 0.1  # of the uncertainty that more rows would remove
-COLOURS = {  # of others: "fair"
+LITTLE = 0.1  # share of the uncertainty that more rows would remove
+COLOURS = {  # all others are "fair"
     words.GOOD: "good",
     words.USABLE: "good",
     words.GUESSING: "bad",
     words.TOO_SURE: "bad",
 }
 MAX_IN_CARD = 6
-MAX_CODE = 20_000  # letters
+MAX_CODE = 20_000  # characters
 PACKAGES = ("bayesnb", "numpy", "scipy", "numba", "scikit-learn", "pandas", "matplotlib")
 
 
@@ -56,7 +56,7 @@ class Line(NamedTuple):
 
 
 class Tile(NamedTuple):
-    """A number with its interval, beside what it is without the columns, or by chance."""
+    """A score with its interval, and a baseline."""
 
     name: str
     value: str
@@ -70,28 +70,28 @@ class Verdict(NamedTuple):
 
 
 def headline(facts: Facts) -> Section:
-    """Verdict, what to do next, warnings, numbers and remedies."""
+    """Verdict, what to do next, warnings, scores and code for the advised changes."""
     remedies = write_remedies(facts)
     lines = [*judge_model(facts), Line("What to do next", find_next_step(facts))]
     source = f" of {name(facts.about.source)}" if facts.about.source else ""
     content: list = [
-        f"A naive Bayes model that distinguishes {count(len(facts.classes), 'class')}. Fitted to "
+        f"A naive Bayes model of {count(len(facts.classes), 'class')}, fitted to "
         f"{count(len(facts.codes), 'row')} and "
         f"{count(len(facts.model.schema_.families), 'column')}{source}.",
         Verdict(lines, list_tiles(facts), find_problems(facts)),
     ]
     if remedies:
-        content.append("One call makes the model again with these remedies:")
+        content.append("This call fits the model again with the advised changes:")
         content.append(Code([write_code(remedies, 4000)]))
     return Section("headline", facts.title, content)
 
 
 def judge_model(facts: Facts) -> list[Line]:
-    """Return the verdict on labels and on probabilities, and that on the test table."""
+    """Return the verdicts on labels, on probabilities and on the test table."""
     observed = facts.observed
     verdict = facts.verdict
     if observed is None or verdict is None:
-        why = "None of the rows can be held out: the others leave no distribution of its class."
+        why = "No row can be held out: without it, its class has no proper posterior."
         return [Line("Labels and probabilities: not known.", why, "bad")]
     lines = []
     for subject, judgement, why in (
@@ -111,19 +111,19 @@ def judge_model(facts: Facts) -> list[Line]:
 
 
 def explain_labels(observed: Observed, verdict: words.Verdict, facts: Facts) -> str:
-    """Return the errors beside those of naming the most frequent class."""
+    """Return the number of errors, and that of always predicting the most frequent class."""
     rows = observed.rows
     wrong, guessed = (rows - round(x * rows) for x in (observed.accuracy, observed.majority))
     if not guessed:
-        return "There is one class only, so there is nothing to tell apart."
+        return "There is only one class, so there is nothing to predict."
     sentences = [
         f"{wrong:,} of {rows:,} held-out labels {'is' if wrong == 1 else 'are'} wrong. Always "
-        f"answering {most_frequent(facts)} would be wrong {count(guessed, 'time')}."
+        f"predicting {most_frequent(facts)} would be wrong {count(guessed, 'time')}."
     ]
     if verdict.missed:
-        sentences.append(f"Missed most is the class {verdict.missed}.")
+        sentences.append(f"The class missed most is {verdict.missed}.")
     if verdict.labels in (words.FAIR, words.SLIGHT) and not observed.more_right.is_clear:
-        sentences.append("The labels are not clearly better, but the probabilities are.")
+        sentences.append("The labels are not clearly better than that, but the probabilities are.")
     return " ".join(sentences)
 
 
@@ -133,18 +133,18 @@ def most_frequent(facts: Facts) -> str:
 
 
 def explain_probabilities(observed: Observed, facts: Facts) -> str:
-    """Return what the probabilities promised and what came."""
+    """Compare the probabilities of predicted labels with how often these are right."""
     hits = facts.left_out.argmax(axis=1)[facts.answered] == facts.codes[facts.answered]
     right = float(hits.mean()) if len(hits) else 0.0
     loss = fixed(observed.log_loss, 3)
     text = (
-        f"The predicted label was given {percent(right + observed.surplus.value)} on average, and "
-        f"was right {percent(right)} of the time. The log loss is {loss}, that of the shares of "
-        f"the classes in the other rows {fixed(observed.shares_loss, 3)}."
+        f"The predicted label had a mean probability of {percent(right + observed.surplus.value)} "
+        f"and was right {percent(right)} of the time. The log loss is {loss}; predicting the class "
+        f"shares in the other rows gives {fixed(observed.shares_loss, 3)}."
     )
     if observed.is_mended_by_temper and observed.tempered_gain is not None:
         after = fixed(observed.log_loss - observed.tempered_gain.value, 3)
-        text += f" temper='loo' takes the log loss from {loss} to {after}."
+        text += f" temper='loo' reduces the log loss from {loss} to {after}."
     return text
 
 
@@ -152,31 +152,31 @@ def find_next_step(facts: Facts) -> str:
     """Return what to do next."""
     verdict = facts.verdict
     if len(facts.classes) < 2:
-        return "Add rows of another class: there is nothing to tell apart."
+        return "Add rows of another class: there is nothing to predict."
     if verdict is None or verdict.labels in (words.TOO_FEW, words.NOT_SHOWN):
         return "Collect more rows: these are too few to judge the model."
     if verdict.labels == words.GUESSING:
-        return "Look for columns that have to do with the label: these say hardly anything of it."
+        return "Look for more informative columns: these hardly predict the label."
     steps = {
         words.TEMPERED: "Fit the model again with temper='loo' or temper='columns'.",
-        words.TOO_SURE: "Calibrate it on held-out rows, as with CalibratedClassifierCV.",
+        words.TOO_SURE: "Calibrate it on held-out rows, for example with CalibratedClassifierCV.",
     }
     step = steps.get(verdict.probabilities, "")
     warned = [f"'{each.name}'" for each in find_problems(facts) if each.state == WARNING]
     if warned or step:
-        look = f"See what helps against {list_names(warned, MAX_NAMED)}." if warned else ""
+        look = f"See the advice on {list_names(warned, MAX_NAMED)}." if warned else ""
         return f"{step} {look}"
     if not isinstance(facts.uncertainty, str):
         entropy = facts.uncertainty["entropy"].mean()
         if entropy < CERTAIN:
-            return "Score the model on a test table: the held-out rows leave nothing to mend."
+            return "Score the model on a test table: the held-out scores show no problem."
         share = facts.uncertainty["epistemic"].mean() / entropy
         if share > LITTLE:
             return (
                 f"Collect more rows: they would remove {percent(share)} of the uncertainty about "
                 "labels. Better columns would help with the rest."
             )
-    return "Look for better columns: the classes overlap, so more rows of this kind hardly help."
+    return "Look for better columns: the classes overlap, so more rows would hardly help."
 
 
 def list_tiles(facts: Facts) -> list[Tile]:
@@ -190,10 +190,8 @@ def list_tiles(facts: Facts) -> list[Tile]:
         float(result[f"ece{end}"]) for end in ("", "_lower", "_upper")
     ]
     baselines = {
-        "Accuracy": f"{percent(observed.majority)} by always answering {most_frequent(facts)}",
-        "Log loss": (
-            f"{fixed(observed.shares_loss, 3)} by the shares of the classes in the other rows"
-        ),
+        "Accuracy": f"{percent(observed.majority)} for always predicting {most_frequent(facts)}",
+        "Log loss": f"{fixed(observed.shares_loss, 3)} for the class shares in the other rows",
         "Calibration error": (
             f"a perfect model would show about {percent(float(result['ece_if_calibrated']))}"
         ),
@@ -223,8 +221,8 @@ def card(facts: Facts) -> Section:
         ("Verdict", f"{verdict[0].upper()}{verdict[1:]}."),
         (
             "Limits",
-            "The scores hold for new rows from the same source. The model describes how columns "
-            "and labels occur together, not what would happen if someone changed a column. Open "
+            "The scores apply to new rows from the same source. The model describes association, "
+            "not causation: it cannot tell what would happen if someone changed a column. Open "
             f"warnings: {list_names(warned, MAX_IN_CARD) or 'none'}.",
         ),
     ]
@@ -232,7 +230,7 @@ def card(facts: Facts) -> Section:
 
 
 def made(facts: Facts) -> Section:
-    """Versions, command, date, and code that makes the model again."""
+    """Versions, command, and code that fits the model again."""
     call = write_code(write_value(facts.model), MAX_CODE)
     names = sorted(set(re.findall(r"\b([A-Z]\w+)\(", call)).intersection(bayesnb.__all__))
     code = [
@@ -249,17 +247,17 @@ def made(facts: Facts) -> Section:
     command = write_code(facts.about.command, 4000)
     content = [
         "All random numbers have fixed seeds: the same table, settings and versions give the same "
-        "page, but for its date, on the same kind of machine. The same model in Python, from a "
-        "table X and labels y:",
+        "page, except for its date, on the same kind of machine. In Python, with a table X and "
+        "labels y:",
         Code(code),
-        *(["It was made by this command:", Code([command])] if command else []),
+        *(["This command made the page:", Code([command])] if command else []),
         Table("Versions", versions),
     ]
     return Section("made", "How this page was made", content)
 
 
 def write_value(value: Any) -> str:
-    """Return a value as Python, also estimators, families with their priors, and arrays."""
+    """Return a value as Python code, including estimators, families, priors and arrays."""
     if isinstance(value, np.ndarray | np.generic):
         value = value.tolist()
     if isinstance(value, Mapping):
@@ -280,7 +278,7 @@ def write_value(value: Any) -> str:
 
 
 def write_call(value: Any, defaults: Mapping[str, Any]) -> str:
-    """Return the call that makes a value: the arguments that are not their defaults."""
+    """Return the call that creates a value, with the arguments that differ from the defaults."""
     renamed = getattr(value, "renamed", {})
     args = []
     for key, default in defaults.items():
