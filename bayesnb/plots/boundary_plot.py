@@ -94,7 +94,7 @@ def plot_boundary(
 
     See Also
     --------
-    NaiveBayes.linear_form : The boundary in numbers, where it is straight.
+    NaiveBayes.linear_form : The boundary in numbers, if it is straight.
     plot_column : One column at a time.
 
     Notes

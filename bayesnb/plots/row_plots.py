@@ -52,7 +52,7 @@ def plot_waterfall(
     result : estimator or xarray.Dataset
         A fitted model together with `X`, or the result of its `explain`.
     X : table of rows, optional
-        The rows to explain, where `result` is a model.
+        The rows to explain, if `result` is a model.
     row : label, optional
         The row to draw, a label in `obs_id`; by default the first.
     classes : pair of labels, optional
@@ -246,7 +246,7 @@ def plot_uncertainty(result: Any, X: Any = None, *, most: int = 60, ax: Axes | N
     result : estimator or xarray.Dataset
         A fitted model together with `X`, or the result of its `uncertainty`.
     X : table of rows, optional
-        The rows to predict, where `result` is a model.
+        The rows to predict, if `result` is a model.
     most : int, default 60
         The largest number of bars. If there are more rows, a bar is the mean of several neighbours,
         and its width is their number.

@@ -142,7 +142,7 @@ class LabelSets(Result):
 def prediction_sets(
     index: Array, classes: Array, p_values: Array, members: Array, attrs: Mapping[str, Any]
 ) -> Result:
-    """Label p-values and which labels are in the sets, `(r, c)`."""
+    """Label p-values and membership of labels in the sets, `(r, c)`."""
     names = np.array(list(map(str, classes.tolist())), object)
     texts = np.array(["|".join(names[each]) for each in members], str)
     title = f"Sets that contain the label of {100 * attrs['coverage']:.3g} % of the rows"
@@ -160,7 +160,7 @@ class PointsTable(Result):
 
 
 def points(rows: Sequence[Mapping[str, Any]], classes: Array, base: Array, factor: float) -> Result:
-    """Label the points of cells, `(c,)` for each, and what their sum means."""
+    """Label the points of cells, `(c,)` for each, and the meaning of their sum."""
     variables: dict[str, Any] = {
         name: ("row", np.array([str(row[name]) for row in rows], str))
         for name in ("feature", "cell")
@@ -177,8 +177,8 @@ def points(rows: Sequence[Mapping[str, Any]], classes: Array, base: Array, facto
     at_zero = ", ".join(fixed(value, 2) for value in base.tolist())
     rounding = len({str(row["feature"]) for row in rows}) / 2
     title = (
-        f"Points: {doubling:.3g} more double {odds}; at 0 points the log-odds are {at_zero}; "
-        f"rounding moves a sum by at most {rounding:g}"
+        f"Points: +{doubling:.3g} doubles {odds}; at 0 points the log-odds are {at_zero}; "
+        f"rounding changes a sum by at most {rounding:g}"
     )
     coords = {"row": np.arange(len(rows)), "class": coordinate(classes)}
     return PointsTable(variables, coords, {"title": title})
@@ -331,7 +331,7 @@ class ColumnsTogether(Result):
 
 
 def covariance(family: Any, names: Sequence[Hashable], temper: float, temper_sd: float) -> Result:
-    """Label the columns that are one Gaussian, and what is known about the Gaussian."""
+    """Label the columns that are one Gaussian, and the attributes of the Gaussian."""
     bent = np.zeros(len(names), bool)  # levels have no tail
     bent[: len(family.places)] = family.scale.bent[: len(family.places)]
     variables: dict[str, Any] = along("feature", {"bent": bent})

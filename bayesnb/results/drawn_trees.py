@@ -118,7 +118,7 @@ class DrawPlan:
 
 
 def label_axes(variables: Variables, coords: Mapping[str, Array]) -> xr.Dataset:
-    """Label the axes of variables, and the classes, whose codes some variables are."""
+    """Label the axes of variables, and the classes, as some variables are codes of classes."""
     data = xr.Dataset(variables)
     dims = ["class", *map(str, data.dims)]
     return data.assign_coords({dim: coords[dim] for dim in dims})
@@ -383,7 +383,7 @@ def has_fixed_classes(model: Model) -> bool:
 
 
 def _list_lacking(fitted: Fitted, rows: RowsToDraw | None) -> dict[str, str]:
-    """Return the groups that cannot be made from what is given, and what they need."""
+    """Return the groups that cannot be made from the given rows and prior, and what they need."""
     given = ""
     if rows is not None:
         given = "X" if rows.codes is None else "X and y"
@@ -400,7 +400,7 @@ def _list_lacking(fitted: Fitted, rows: RowsToDraw | None) -> dict[str, str]:
 
 
 def _find_improper(fitted: Fitted, proper: Sequence[Array], kind: str) -> str:
-    """Return which column has an improper prior or posterior in which class; "" for none."""
+    """Return text that names an improper column and its class; "" for none."""
     blocks = fitted.schema.columns_alone.blocks
     for block, is_proper in zip(blocks, proper, strict=False):  # links come last
         if not is_proper.all():

@@ -44,8 +44,8 @@ class ShownScores(ELPDData):
 class ExactLOO(ShownScores, ELPDDataLOO):
     """Leave-one-out in closed form: without draws, and so without a Pareto k.
 
-    `elpd_i.attrs["selection"]` says what was selected by the rows, and whether each held-out row is
-    excluded from the selection.
+    `elpd_i.attrs["selection"]` says what was chosen from the rows, and whether the choice excludes
+    each held-out row.
     """
 
     def _header(self) -> str:

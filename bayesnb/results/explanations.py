@@ -125,7 +125,7 @@ def explain_regression(
     cells: Sequence[Cells],
     arrays: Mapping[str, Array],
 ) -> Result:
-    """Label the explanation of a regression, whose features are in the order of the table.
+    """Label the explanation of a regression, with features in the order of the table.
 
     All words of a list are one feature.
     """
@@ -278,7 +278,7 @@ def terms_of(blocks: Sequence[Block]) -> Terms:
 def linear_form(
     form: Form, classes: Array, features: Mapping[str, Any], attrs: Mapping[str, object]
 ) -> Result:
-    """Label a linear form, whose features have these coordinates."""
+    """Label a linear form with the coordinates of its features."""
     against = f" against {attrs['against']}" if "against" in attrs else ""
     estimate = f", estimate {attrs['estimate']}" if "estimate" in attrs else ""
     title = f"Weights of the linear scores of the classes{against} (± posterior sd{estimate})"
