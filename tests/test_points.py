@@ -266,5 +266,5 @@ def test_the_command_line_writes_it_as_csv(tmp_path: Path, capsys: pytest.Captur
     shown = capsys.readouterr()
     frame = pd.read_csv(io.StringIO(shown.out))
     assert list(frame) == ["feature", "cell", "points", "sd"]
-    assert "double the odds of yes" in shown.err
+    assert "doubles the odds of yes" in shown.err
     assert frame.groupby("feature")["points"].max().sum() <= 52

@@ -78,8 +78,7 @@ def plot_boundary(
     y : array-like, optional
         The labels of these rows. Without them, the marker of a row is its predicted class.
     features : pair of labels, optional
-        Two columns of numbers, by default the first two. All others are
-        integrated out.
+        Two columns of numbers, by default the first two. All others are integrated out.
     ci_prob : float, optional
         The probability of the band, by default ArviZ's `rcParams["stats.ci_prob"]`.
     rng : int or numpy.random.Generator, default 0

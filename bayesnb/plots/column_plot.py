@@ -74,14 +74,14 @@ def plot_column(
         A column, or a tuple of columns that are modelled jointly. A word of a block of counts is
         drawn as its share of the words of each class.
     X : table of rows, optional
-        Rows to draw as well: shading or ticks under curves, dots on bars of counts, points in
+        Rows to draw as well: shading or ticks under curves, dots on bars of counts, points with
         ellipses. Bars of levels show no rows.
     y : array-like, optional
         The labels of these rows.
     scale : {"density", "log-odds"}, default "density"
         ``"log-odds"``: what each cell alone adds to the log-odds, with its exponent, as in
-        `NaiveBayes.explain`. With two classes they are those of the second against the first, with
-        more those of each class against the mean of all. The band or line is an interval of that
+        `NaiveBayes.explain`. With two classes, they are of the second against the first; with more,
+        of each class against the mean of all. The band or line is an interval of that
         contribution, from its standard deviation; grey bars are the rows. Contributions of links
         and of a covariance are not included.
     ci_prob : float, optional
