@@ -494,8 +494,8 @@ def calibration(
 ) -> xr.Dataset:
     """Label bins by class, curves by row, and scores.
 
-    Names of bins and curves of the predicted label begin with `top_`. Scores are those of the
-    predicted label; names of scores of each class begin with `class_`.
+    Names of bins and curves of the predicted label begin with `top_`, and names of scores of each
+    class with `class_`.
     """
     of_classes = [_tabulate(label, attrs["bins"]) for label in result.classes]
     of_top = _tabulate(result.top, attrs["bins"])

@@ -59,8 +59,8 @@ class RowExplanations(Result):
     def _shown(self) -> pd.DataFrame:
         """Return a line for each of the features that differ most, and a column for each class.
 
-        In a model with links, they are log predictives: where a class has no row with both cells of
-        a link, the posterior mean of its log-ratio may be far below the log of the mean.
+        In a model with links, the lines are log predictives: where a class has no row with both
+        cells of a link, the posterior mean of its log-ratio may be far below the log of the mean.
         """
         terms = self._terms().transpose("obs_id", "feature", "class")
         if "links" in self["cell"].attrs:
