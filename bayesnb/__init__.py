@@ -1,40 +1,41 @@
 """Naive Bayes that keeps the whole posterior: exact probabilities, intervals, evidence.
 
-How the package is built. After one pass over a table the training data is never needed again:
+Structure of the package. After one pass over a table, the training data are not needed again:
 
     table -> blocks of columns -> Stats  -> Belief -> predictive, evidence, uncertainty -> Dataset
              (r, f) arrays        (c, f)    (c, f)    (r, c) and (s, r, c) arrays          DataTree
 
-`Stats` are what was observed: they add up, subtract, and scale. A `Belief` is a distribution over
+`Stats` summarise what was observed: they add, subtract and scale. A `Belief` is a distribution of
 parameters, prior or posterior. The model is a product of beliefs with the interface of its parts.
-Axes have one alphabet and one order: `s` draws, `r` rows, `c` classes, `f` features, `k` levels.
+Axes have the same letters and order everywhere: `s` draws, `r` rows, `c` classes, `f` features, `k`
+levels.
 
-Rooms, from top to bottom; a room imports only from those below it (tests/test_layers.py):
+Rooms, from top to bottom; a room imports only from rooms below it (tests/test_layers.py):
 
-    cli           commands on click, their options, how tables are read and results written
+    cli           commands (click) and their options, reading of tables, writing of results
     report        facts (results of functions), sections (sentences, figures, tables), one template
                   (Jinja2)
-    mcmc          the same models in PyMC, those that are not conjugate, the logistic twin
-    scale         Dask, files past memory, shards, models that learn while they answer
-    plots         pictures of columns, rows, links and performance, and their shared style
+    mcmc          the same models in PyMC, models that are not conjugate, logistic regression
+    scale         Dask, files larger than memory, shards, models that learn while they serve
+    plots         figures of columns, rows, links and performance, and their shared style
     criticism     functions of estimators and rows: compare, compare_smoothing, tune, calibration,
                   relevance, ...
-    estimators    NaiveBayes and presets: flat mixins over `fitted_`, the only room that knows
+    estimators    NaiveBayes and presets: flat mixins over `fitted_`; only this room imports
                   scikit-learn
-    results       Datasets, DataTree, ELPDData, notebook displays: the only room that knows xarray
+    results       Datasets, DataTree, ELPDData, notebook displays; only this room imports xarray
                   and ArviZ
     inference     the distribution of p(y | x, theta): intervals, entropies, explanation, decision,
                   linear form, draws
-    selection     on arrays: leave-one-out, k-fold, scores, exponents, priors' settings, evidence of
-                  blocks and pairs
-    persistence   save and load without pickle, within a budget for files of strangers
+    selection     on arrays: leave-one-out, k-fold, scores, exponents, settings of priors, evidence
+                  of blocks and pairs
+    persistence   save and load without pickle, with a size limit for untrusted files
     model         the product of beliefs, the schema of a table, the class prior, shards
     data          any table as columns of cells; labels, levels; files
     families      one file per family: Stats, Density, Belief, and the Family that a user declares
     numerics      special functions, threads, views of cells, compiled kernels: arrays in, arrays
                   out
 
-Four walks (file: function):
+Four call paths (file: function):
 
     fit               estimators/learning.py: fit -> data/tables.py: open_table -> data/columns.py:
                       encode -> model/schema.py: learn -> model/shards.py: Shard.of ->
@@ -53,31 +54,29 @@ Four walks (file: function):
                       leave_one_out -> each belief's score of rows that were removed from their
                       class -> results/elpd.py: elpd
 
-One function does nearly everything. With K(s) = log E[p(x | theta)**s] under a belief, K(1) is the
-log predictive, -K(-1) is the log predictive with this row left out, the derivatives at 0 are the
-cumulants of the log-density, and exp K(it) is its characteristic function. It is
-`Belief.log_moment`, closed form for every family.
+Nearly everything follows from one function, `Belief.log_moment`, which has a closed form in every
+family. With K(s) = log E[p(x | theta)**s] under a belief, K(1) is the log predictive, -K(-1) is the
+log predictive with this row left out, the derivatives at 0 are the cumulants of the log-density,
+and exp K(it) is its characteristic function.
 
-Words: a *block* is columns of one family that are modelled together; *cells* are the numbers of a
-block; a *schema* says which column is in which block and what its levels are; a *shard* is the
-stats of some rows with their schema; the *temper* is an exponent on the features' evidence, its
-*length* the number of words at which that of a text is half; a *score* is log p(x, y) of a row and
-class; *held out* is what leave-one-out or k-fold predicts; a *kernel* is a compiled loop, which has
-a definition in NumPy for small work; the *class prior* is the belief about the classes'
-probabilities.
+Terms: a *block* is columns of one family that are modelled together; *cells* are the numbers of a
+block; a *schema* gives the block of each column and its levels; a *shard* is the stats of some rows
+with their schema; the *temper* is an exponent of the features' evidence, and its *length* the
+number of words at which that of a text is half; a *score* is log p(x, y) of a row and class; a row
+is *held out* if it is predicted by a model fitted without it; a *kernel* is a compiled loop, with a
+NumPy version for small inputs; the *class prior* is the belief about the class probabilities.
 
 How to add a family: write one file with its `Stats`, `Density`, `Belief` and `Family` (see
 families/poisson.py), which declares `support` (what cells must be, checked at fit and at predict),
-`picture`, `hyperparameters` and `describe`, and decorate it with `register`. A belief has a core of
-ten abstract members (families/base.py), from which scores of rows, leave-one-out and explanations
-are derived; what only some can answer, such as PyMC variables, has a default that says so: define
-the method. Storage, command line, report, tuning and plots are derived from the registry:
-tests/waiting.py is such a file, and tests/test_new_family.py puts it through everything.
+`picture`, `hyperparameters` and `describe`, and decorate it with `register`. A belief has ten
+abstract members (families/base.py), from which scores of rows, leave-one-out and explanations are
+derived. Methods that only some families have, such as PyMC variables, return None, or raise, by
+default. Storage, command line, report, tuning and plots use the registry. tests/waiting.py is an
+example, and tests/test_new_family.py uses it everywhere.
 
-Files are read by one engine, pyarrow. Polars fills short rows with missing cells, misreads lone
-carriage returns and refuses a quote inside a cell; DuckDB drops headers above ragged rows and reads
-an empty text in quotes as missing. Arrow splits every column as text, and kinds are decided on the
-split columns.
+Only pyarrow reads files. Polars fills short rows with missing cells, misreads lone carriage returns
+and refuses a quote inside a cell; DuckDB drops headers above ragged rows and reads an empty text in
+quotes as missing. Arrow reads every column as text, from which the kinds of columns are inferred.
 """
 
 import sys
@@ -113,7 +112,7 @@ _NAMES = {
     "criticism.compare": "SmoothingComparison compare compare_smoothing",
 }
 _HOME = {name: module for module, names in _NAMES.items() for name in names.split()}
-_ROOMS = ("datasets", "mcmc", "report", "scale")  # are there without a separate import
+_ROOMS = ("datasets", "mcmc", "report", "scale")  # available without a separate import
 
 __all__ = list(_HOME)
 
@@ -178,7 +177,7 @@ if TYPE_CHECKING:
 def __getattr__(name: str) -> Any:
     if name in _ROOMS:
         return import_module(f"bayesnb.{name}")
-    if name == "PolyaTree":  # no attribute, as `hasattr` needs; to an import statement, the reason
+    if name == "PolyaTree":  # `hasattr` needs an AttributeError; an import shows the reason
         is_import = sys._getframe(1).f_code.co_name == "_handle_fromlist"
         kind = ImportError if is_import else AttributeError
         raise kind("PolyaTree is called Histogram: from bayesnb import Histogram.")

@@ -1,4 +1,4 @@
-"""Numbers and names as a reader would write them: on pages, in plots, in tables and in messages."""
+"""Format numbers and names for pages, plots, tables and messages."""
 
 import difflib
 from collections import Counter
@@ -10,7 +10,7 @@ import numpy as np
 
 MINUS = "\u2212"  # the real signs, not a hyphen and an x
 TIMES = "\u00d7"
-NOTHING = "\u2013"  # for what has no value
+NOTHING = "\u2013"  # for missing values
 SPACE = "\u00a0"  # where a line must not break
 SUPERSCRIPTS = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
 JOINERS = "\u200c\u200d"  # invisible, and parts of emoji and of Persian words
@@ -20,7 +20,7 @@ JOINERS = "\u200c\u200d"  # invisible, and parts of emoji and of Persian words
 
 
 def number(x: float, digits: int = 3) -> str:
-    """Format to that many significant digits, without an exponent where that is readable."""
+    """Format to a number of significant digits, without an exponent where that is readable."""
     if not isfinite(x):
         return NOTHING if isnan(x) else "∞" if x > 0 else MINUS + "∞"
     if x == 0:
@@ -34,12 +34,12 @@ def number(x: float, digits: int = 3) -> str:
 
 
 def power_of_ten(power: int) -> str:
-    """Return a power of ten, its exponent raised."""
+    """Return a power of ten with a superscript exponent."""
     return "10" + str(power).translate(SUPERSCRIPTS)
 
 
 def fixed(x: float, decimals: int) -> str:
-    """Format to that many decimals, with a real minus sign and commas between thousands."""
+    """Format with fixed decimals, a real minus sign and commas between thousands."""
     if not isfinite(x):
         return number(x)
     text = f"{abs(x):,.{decimals}f}"
@@ -48,18 +48,18 @@ def fixed(x: float, decimals: int) -> str:
 
 
 def signed(x: float, decimals: int) -> str:
-    """Format to that many decimals with a sign, also where the number is positive."""
+    """Format with fixed decimals and a sign, even if the number is positive."""
     text = fixed(x, decimals)
     return text if text.startswith(MINUS) or isnan(x) else "+" + text
 
 
 def nats(x: float) -> str:
-    """Format a difference of log probabilities: signed, one decimal where it is small."""
+    """Format a difference of log probabilities: signed, with one decimal if small."""
     return signed(x, 0 if abs(x) >= 99.95 else 1)
 
 
 def percent(p: float, decimals: int = 1) -> str:
-    """Format a probability in percent; one that is not certain never reads as 0 % or 100 %."""
+    """Format a probability in percent; only 0 and 1 read as 0 % and 100 %."""
     if not isfinite(p):
         return NOTHING
     least = 0.1**decimals
@@ -71,14 +71,14 @@ def percent(p: float, decimals: int = 1) -> str:
 
 
 def probability(p: float) -> str:
-    """Format a probability to three decimals; one that is not certain never reads as 0 or 1."""
+    """Format a probability to three decimals; only 0 and 1 read as 0 and 1."""
     if 0 < p < 0.0005:
         return "<0.001"
     return ">0.999" if 0.9995 <= p < 1 else fixed(p, 3)
 
 
 def plus_minus(x: float, sd: float, max_decimals: int = 5) -> str:
-    """Format a number with its standard deviation, to two digits of the latter."""
+    """Format a number with its standard deviation, to two digits of the deviation."""
     if not isfinite(x) or not isfinite(sd) or sd <= 0:
         return fixed(x, 2)
     decimals = min(max(1 - floor(log10(sd)), 0), max_decimals)
@@ -86,7 +86,7 @@ def plus_minus(x: float, sd: float, max_decimals: int = 5) -> str:
 
 
 def interval(x: float, lower: float, upper: float, decimals: int) -> str:
-    """Format a number with its interval; without it, where it has no width or no ends."""
+    """Format a number with its interval, if that has a width and finite ends."""
     text, low, high = (fixed(each, decimals) for each in (x, lower, upper))
     has_width = isfinite(lower) and isfinite(upper) and lower < upper
     return f"{text} ({low}{SPACE}to{SPACE}{high})" if has_width else text
@@ -115,9 +115,9 @@ def count(n: float, noun: str) -> str:
 
 
 def shorten(name: Any, most: int) -> str:
-    """Return a name on one line of at most `most` letters, both ends of a long one.
+    """Return a name on one line of at most `most` letters; of a long one, both ends are kept.
 
-    Letters that cannot be printed are replaced: names come from files.
+    Unprintable letters are replaced: names come from files.
     """
     line = " ".join(str(name).split())
     line = "".join(x if x.isprintable() or x in JOINERS else "\ufffd" for x in line)
@@ -133,7 +133,7 @@ def quote(name: Any, most: int = 60) -> str:
 
 
 def list_names(names: Sequence[Any], most: int = 5, to_text: Callable[[Any], str] = str) -> str:
-    """Join the first names, and say how many more there are."""
+    """Join the first names, and add how many more there are."""
     rest = len(names) - most
     return ", ".join(map(to_text, names[:most])) + (f" and {rest:,} more" if rest > 0 else "")
 
@@ -141,7 +141,7 @@ def list_names(names: Sequence[Any], most: int = 5, to_text: Callable[[Any], str
 def qualified_names(names: Sequence[Hashable], columns: Sequence[Hashable]) -> list[Hashable]:
     """Return names of words.
 
-    Those that stand twice have their columns before them, as `column=word`.
+    Duplicates get their columns as prefixes, `column=word`.
     """
     times = Counter(names)
     qualified = []
@@ -152,14 +152,14 @@ def qualified_names(names: Sequence[Hashable], columns: Sequence[Hashable]) -> l
 
 
 def no_column(name: Hashable, columns: Sequence[Any], table: str = "the table") -> str:
-    """Return the message about a name that no column has: which is meant, or which there are."""
+    """Return the message for an unknown column: the nearest name, or the names there are."""
     near = near_columns(name, columns)
     advice = f"did you mean {near[0]!r}?" if near else f"it has {list_names(columns, 20, repr)}."
     return f"{table} has no column {name!r}; {advice}"
 
 
 def near_columns(name: Hashable, columns: Sequence[Any]) -> list[Any]:
-    """Return the column whose name is nearest to a name, in a list; none where no name is near."""
+    """Return a list of the column with the nearest name; it is empty if no name is near."""
     texts = {column.casefold(): column for column in columns if isinstance(column, str)}
     near = difflib.get_close_matches(str(name).casefold(), texts, 1)
     return [texts[near[0]]] if near else []

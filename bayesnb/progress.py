@@ -7,19 +7,19 @@ from typing import Any
 
 
 class Bar:
-    """A progress bar, which may be disabled; what is done before `start` does not count."""
+    """A progress bar, which may be disabled; work before `start` does not count."""
 
     def __init__(self, drawn: Any) -> None:
         self.drawn = drawn
 
     def start(self, total: int, done: int = 0) -> None:
-        """Begin to count."""
+        """Start counting."""
         self.drawn.total = total
         self.drawn.n = done
-        self.drawn.unpause()  # the time until now is no work; `reset` would draw at once
+        self.drawn.unpause()  # excludes the time until now; `reset` would draw at once
 
     def more(self, count: float) -> None:
-        """Count what was done."""
+        """Advance the bar."""
         self.drawn.update(count)
 
     def watch(self, file: Any) -> Any:
@@ -29,7 +29,7 @@ class Bar:
         return CallbackIOWrapper(self.drawn.update, file)
 
     def finish(self) -> None:
-        """Fill the bar: what was skipped is done too."""
+        """Fill the bar: skipped work counts as done."""
         self.drawn.update(self.drawn.total - self.drawn.n)
 
 
@@ -40,7 +40,7 @@ def bar(
     unit: str = "B",
     delay: float = 0.0,
 ) -> Iterator[Bar]:
-    """Open a bar; None shows it only on a terminal, and after `delay` seconds."""
+    """Open a bar; `shown=None` shows it only on a terminal, and after `delay` seconds."""
     from tqdm import tqdm
 
     with tqdm(

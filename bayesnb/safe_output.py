@@ -1,4 +1,4 @@
-"""Safe output: files written atomically, text that no terminal obeys and no spreadsheet runs."""
+"""Safe output: atomic writes, and text without control characters or spreadsheet formulas."""
 
 import os
 import re
@@ -10,31 +10,30 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
-# C0 but the tab, delete, C1, marks of direction, ends of lines and paragraphs, halves of surrogate
-# pairs.
+# C0 except the tab, delete, C1, direction marks, line and paragraph separators, lone surrogates.
 CONTROLS = re.compile(
     "[\\x00-\\x08\\n-\\x1f\\x7f-\\x9f\\u061c\\u200e\\u200f\\u2028-\\u202e\\u2066-\\u2069\\ud800-\\udfff]"
 )
-# what a spreadsheet runs; a number with a sign is none
+# what a spreadsheet reads as a formula; signed numbers are not formulas
 FORMULA = re.compile(r"^(?=[=@\t\r]|[+-](?!(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?$|inf$))", re.I)
-IN_MEMORY = 1 << 26  # bytes that wait in memory until all are there, more of them on disk
+IN_MEMORY = 1 << 26  # bytes to buffer in memory; more are buffered on disk
 
 
 def visible(text: str) -> str:
-    """Return the text with control characters as escapes, as `\\x1b`: names come from files."""
+    """Escape control characters, such as `\\x1b`: names come from files."""
     return CONTROLS.sub(lambda match: match[0].encode("unicode_escape").decode("ascii"), text)
 
 
 def quote_formula(cell: Any) -> Any:
-    """Return a cell, with an apostrophe before a text that a spreadsheet takes for a formula."""
+    """Return a cell, with an apostrophe before text that a spreadsheet reads as a formula."""
     return FORMULA.sub("'", cell) if isinstance(cell, str) else cell
 
 
 @contextmanager
 def replacing(path: Any) -> Iterator[BinaryIO]:
-    """Open a stream whose bytes replace a file once all are written.
+    """Open a stream that replaces a file once all bytes are written.
 
-    A device or a pipe stays and receives them.
+    A device or a pipe is not replaced, but receives the bytes.
     """
     target = Path(os.path.realpath(path))  # a link stays a link
     if not target.parent.is_dir():
@@ -56,7 +55,7 @@ def replacing(path: Any) -> Iterator[BinaryIO]:
             error.filename is None or str(error.filename).endswith(".part")
         ):
             raise
-        # the name that the user knows
+        # the path that the user gave
         raise OSError(error.errno, error.strerror, str(path)) from error
 
 
@@ -86,7 +85,7 @@ def _beside(target: Path) -> Iterator[BinaryIO]:
 
 
 def _settle(folder: Path) -> None:
-    """Flush the folder, so that the new name is on the disk too, where folders can be opened."""
+    """Flush the folder, so that the new name is on disk too, if the system can open folders."""
     try:
         opened = os.open(folder, os.O_RDONLY)
     except OSError:

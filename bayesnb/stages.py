@@ -1,4 +1,4 @@
-"""Lines on stderr that say what is being done, once the work has taken two seconds."""
+"""Progress messages on stderr, once the work has taken two seconds."""
 
 import sys
 import time
@@ -7,15 +7,15 @@ from typing import Self
 
 from bayesnb.safe_output import visible
 
-PATIENCE = 2.0  # seconds of work of which nothing is said
-SHORTEST = 0.3  # seconds of a stage that is named later on
+PATIENCE = 2.0  # seconds of work before the first message
+SHORTEST = 0.3  # seconds that a later stage must take to be named
 
 
 class Stages:
-    """The stage at work, named on stderr: at once, never, or (None) on a terminal where the work
-    takes long.
+    """Name the current stage on stderr: at once, never, or (None) on a terminal if the work takes
+    long.
 
-    A timer prints the line, since a stage may be one long call that cannot say anything by itself.
+    A timer prints the line, since a stage may be one long call that cannot print by itself.
     """
 
     def __init__(self, shown: bool | None = None) -> None:
@@ -25,7 +25,7 @@ class Stages:
         self.timer: Timer | None = None
 
     def begin(self, what: str) -> None:
-        """End the stage before, and begin one that is described as `what`."""
+        """End the previous stage, and begin one with the description `what`."""
         self.end()
         wait = max(self.first - time.monotonic(), self.shortest)
         if not self.shown:

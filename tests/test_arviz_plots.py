@@ -187,7 +187,7 @@ def test_columns_are_left_out_where_they_are_too_many(monkeypatch: pytest.Monkey
     model = NaiveBayes("gaussian").fit(x, y)
     monkeypatch.setattr(drawn_trees, "MAX_BYTES", 25_000)  # of 28,800 and 19,200
     tree = model.to_datatree(x, y, draws=10, chains=2, rng=1)
-    assert tree.attrs["omitted"] == "columns of X drawn again: there are too many numbers"
+    assert tree.attrs["omitted"] == "replicated columns of X: too large"
     assert list(tree["posterior_predictive"].data_vars) == ["y", "p"]
     monkeypatch.setattr(drawn_trees, "MAX_BYTES", 10_000)
     tree = model.to_datatree(x, y, draws=10, chains=2, rng=1)

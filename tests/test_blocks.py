@@ -137,7 +137,7 @@ def test_draws_of_a_table_are_called_by_combinations(model: Any) -> None:
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (lambda model: nb.plot_column(model, VECTOR), "3 columns of numbers make no picture"),
+        (lambda model: nb.plot_column(model, VECTOR), "cannot be drawn together"),
         (lambda model: nb.plot_column(model, ("a", "u")), "are not modelled jointly"),
     ],
 )

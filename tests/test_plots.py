@@ -507,13 +507,13 @@ REFUSED: list[tuple[Any, str]] = [
     (lambda: nb.plot_column(birds()[0], "island", X, ["Adelie"]), "344 rows, and y has 1 labels"),
     (lambda: nb.plot_column(words()[0], tuple(words()[1])), "plot_words"),
     (lambda: nb.plot_words(birds()[0]), "no block of counts"),
-    (lambda: nb.plot_confusion(["a", "b"], ["a", "c"], classes=["a", "b"]), "'c' is a label"),
+    (lambda: nb.plot_confusion(["a", "b"], ["a", "c"], classes=["a", "b"]), "label 'c' is not"),
     (
         lambda: nb.plot_boundary(birds()[0], features=["island", "sex"]),
         "'island' is not a column of num",
     ),
-    (lambda: nb.plot_boundary(nb.GaussianNB().fit([[1, 2]], [0])), "between classes"),
-    (lambda: nb.plot_boundary(ONE), "a plane needs two columns of numbers"),
+    (lambda: nb.plot_boundary(nb.GaussianNB().fit([[1, 2]], [0])), "a boundary needs two classes"),
+    (lambda: nb.plot_boundary(ONE), "two columns of numbers are needed"),
     (lambda: nb.plot_boundary(words()[0], features=["word1", "word2"]), "not a column of numbers"),
     (lambda: nb.plot_relevance(nb.dependence(birds()[0], X, SPECIES)), "relevance"),
 ]

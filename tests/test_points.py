@@ -172,8 +172,8 @@ def test_so_many_points_double_the_odds() -> None:
         + np.array([10.0, 10.0 + float(made["doubling"])]) / float(made["factor"])
     )
     np.testing.assert_allclose(odds[1], 2 * odds[0])
-    assert f"{float(made['doubling']):.3g} more double the odds of yes" in repr(made)
-    assert "rounding moves a sum by at most 2" in repr(made)
+    assert f"{float(made['doubling']):.3g} doubles the odds of yes" in repr(made)
+    assert "rounding changes a sum by at most 2" in repr(made)
 
 
 def test_standard_deviations_are_those_of_draws() -> None:
@@ -266,5 +266,5 @@ def test_the_command_line_writes_it_as_csv(tmp_path: Path, capsys: pytest.Captur
     shown = capsys.readouterr()
     frame = pd.read_csv(io.StringIO(shown.out))
     assert list(frame) == ["feature", "cell", "points", "sd"]
-    assert "double the odds of yes" in shown.err
+    assert "doubles the odds of yes" in shown.err
     assert frame.groupby("feature")["points"].max().sum() <= 52

@@ -93,7 +93,7 @@ def test_the_set_is_said_in_words() -> None:
         assert words == "|".join(np.array(["a", "b", "c"])[members])
     frame = found.to_frame()
     assert list(frame) == ["set", "p_value_a", "p_value_b", "p_value_c"]
-    assert "hold the label of 95 %" in repr(found)
+    assert "contain the label of 95 %" in repr(found)
 
 
 def test_a_larger_coverage_only_adds_labels() -> None:

@@ -1,6 +1,6 @@
-"""Figures. The only room that knows matplotlib.
+"""Figures. Only this room imports matplotlib.
 
-A function that is given no `ax` makes a new figure of pyplot, which a notebook shows once.
+Without `ax`, a function makes a new pyplot figure, which a notebook shows once.
 """
 
 from bayesnb.plots.boundary_plot import plot_boundary

@@ -1,7 +1,7 @@
-"""Decision regions over two columns of a model, and a band for the uncertainty of their boundary.
+"""Decision regions over two columns, and a band for the uncertainty of the boundary.
 
-The model is asked about the rows of a grid, in which all other columns are missing: it integrates
-them out.
+The model predicts the rows of a grid. All other columns are missing in them, so they are integrated
+out.
 """
 
 import warnings
@@ -36,15 +36,15 @@ MARKS = ("o", "^", "s", "D", "v", "P", "X", "*")
 MAX_ROWS_DRAWN = 5000
 FINE, COARSE = 121, 41  # points of an axis, for regions and for the band
 MAX_DRAWS = 2000
-MAX_PROBABILITIES = 20_000_000  # that are drawn: 160 MB
+MAX_PROBABILITIES = 20_000_000  # drawn at most: 160 MB
 MAX_LOG_ODDS = 30.0
-FILLED = (0.0, 2 * MAX_LOG_ODDS)  # whatever is above 0
+FILLED = (0.0, 2 * MAX_LOG_ODDS)  # contour levels: all above 0
 MAX_UNKNOWN_LISTED = 2
 MAX_COLUMNS_LISTED = 20
 
 
 class Look(NamedTuple):
-    """How a class is drawn, and what it is called in the legend."""
+    """Colour, marker and legend label of a class."""
 
     colour: str = "#999999"
     mark: str = "."
@@ -62,29 +62,27 @@ def plot_boundary(
     rng: Rng = 0,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw which class a model decides on over two columns, and how sure it is of the boundary.
+    """Draw the predicted class over two columns, and the uncertainty of the boundary.
 
-    The colour of a place is the class that `predict` gives a row there. The dark band around the
-    boundary is what the posterior leaves open: on a way across, it is the interval of where the
-    decision changes. It narrows as rows are added; where the classes overlap it says nothing of how
-    mixed they are.
+    The colour of a point is the class that `predict` returns there. The dark band is the
+    uncertainty of the boundary: along a line across it, the interval of where the decision changes.
+    It narrows as rows are added, and does not show how much the classes overlap.
 
     Parameters
     ----------
     model : estimator
         A fitted model.
     X : table of rows, optional
-        Rows to be drawn on top. Those that lack one of the two cells are left out, and of many
-        thousands every n-th is drawn.
+        Rows to draw on top. Rows without both cells are left out; of many thousands, every n-th
+        row is drawn.
     y : array-like, optional
-        The labels of these rows. Without them, a row has the mark of the class that is predicted.
+        The labels of these rows. Without them, the marker of a row is its predicted class.
     features : pair of labels, optional
-        Two columns of numbers, by default the first two. All others are missing in the rows that
-        the model is asked about, and so integrated out.
+        Two columns of numbers, by default the first two. All others are integrated out.
     ci_prob : float, optional
         The probability of the band, by default ArviZ's `rcParams["stats.ci_prob"]`.
     rng : int or numpy.random.Generator, default 0
-        For the draws where there are any.
+        For posterior draws, which are needed with more than two classes.
     ax : matplotlib.axes.Axes, optional
         The axes to draw on, by default new ones in a new figure.
 
@@ -95,19 +93,19 @@ def plot_boundary(
 
     See Also
     --------
-    NaiveBayes.linear_form : The boundary in numbers, where it is straight.
+    NaiveBayes.linear_form : The boundary in numbers, if it is straight.
     plot_column : One column at a time.
 
     Notes
     -----
-    The band is about parameters, each place being chosen and no evidence about them: rows="fixed"
-    of `predict_interval`. Between two classes it is where the interval of p(y | x, theta) holds one
-    half. Among more it is where fewer than (1 + ci_prob) / 2 of up to 2000 draws of theta agree on
-    the most probable class.
+    The points of the grid are fixed and give no evidence about the parameters (rows="fixed" of
+    `predict_interval`). With two classes, the band is where the interval of p(y | x, theta)
+    contains one half. With more, it is where fewer than (1 + ci_prob) / 2 of up to 2000 draws of
+    theta agree on the most probable class.
 
-    A model with a linear form (`linear_form`) has straight boundaries where parameters are plugged
-    in; with parameters integrated out, and with a variance for each class, they bend. Where there
-    are more than eight classes, the most frequent have colours, and the others are grey.
+    A model with a linear form (`linear_form`) has straight boundaries with plug-in parameters.
+    Integrating parameters out, or a variance for each class, bends them. With more than eight
+    classes, the most frequent have colours, and the others are grey.
 
     Examples
     --------
@@ -123,7 +121,7 @@ def plot_boundary(
     names = _choose_axes(model, features)
     if len(model.classes_) < 2:
         raise ValueError(
-            f"a boundary is between classes, and there is only {model.classes_.tolist()}."
+            f"a boundary needs two classes, and there is only {model.classes_.tolist()}."
         )
     prob = checked_prob(ci_prob)
     labels = y if X is None or y is not None else model.predict(X)
@@ -199,7 +197,7 @@ def _choose_axes(model: Any, features: Sequence[Hashable] | None) -> Sequence[Ha
     if features is None:
         if len(columns) < 2:
             raise ValueError(
-                f"a plane needs two columns of numbers, and the model has {len(columns)}: {listed}."
+                f"two columns of numbers are needed, and the model has {len(columns)}: {listed}."
             )
         return columns[:2]
     if isinstance(features, str) or len(features) != 2 or features[0] == features[1]:
@@ -227,7 +225,7 @@ def _make_rows(model: Any, columns: Mapping[Hashable, ColumnData], grid: Sequenc
 
 
 def _draw_region(ax: Axes, grid: Sequence[Array], scores: Array, k: int, colour: str) -> None:
-    """Fill and outline the places where the score of a class is above all others."""
+    """Fill and outline the region where a class has the highest score."""
     others = np.delete(scores, k, axis=1).max(axis=1)
     with np.errstate(invalid="ignore"):
         lead = np.nan_to_num(scores[:, k] - others, nan=-MAX_LOG_ODDS)
@@ -244,7 +242,7 @@ def _draw_region(ax: Axes, grid: Sequence[Array], scores: Array, k: int, colour:
 
 
 def _measure_uncertainty(model: Any, rows: Any, prob: float, rng: Rng) -> Array:
-    """Return a number for each row, above 0 where the posterior does not settle the decision."""
+    """Return a number for each row, above 0 where the posterior leaves the decision uncertain."""
     classes = len(model.classes_)
     if classes == 2:
         with warnings.catch_warnings():
@@ -258,6 +256,6 @@ def _measure_uncertainty(model: Any, rows: Any, prob: float, rng: Rng) -> Array:
     proba = model.draw_proba(rows, draws, chains=1, rng=rng).values[0]
     decision = proba.argmax(axis=-1)
     agreement = np.max([(decision == k).mean(axis=0) for k in range(classes)], axis=0)
-    # quantiles of a normal change evenly between the points of the grid, unlike shares
+    # normal quantiles change more evenly than shares between points of the grid
     settled = ndtri((1 + prob) / 2)
     return settled - ndtri(np.minimum(agreement, 1 - 0.5 / draws))

@@ -1,4 +1,4 @@
-"""A new table: columns by the evidence that they changed, and the shares of the classes."""
+"""Checks of a new table: evidence that columns changed, and the shares of the classes."""
 
 from typing import Any
 
@@ -21,23 +21,23 @@ from bayesnb.plots.style import (
     styled,
 )
 
-MARGIN = 1.5  # inches of each panel
+MARGIN = 1.5  # inches, of each panel
 
 
 @styled
 def plot_check(result: Any, most: int = 30) -> Array:
     """Draw which columns of a new table changed, and the shares of the classes.
 
-    A column's bar is the strongest evidence of a change among its distribution, its missing cells
-    and its unknown levels; those beyond the dashed line have changed. Shares of the classes in the
-    new rows have intervals; circles are the shares of the rows learnt.
+    A column's bar is the strongest evidence of a change in its distribution, its missing cells or
+    its unknown levels; beyond the dashed line, it has changed. Dots are the shares of the classes
+    in the new rows, with intervals; circles are those in the training rows.
 
     Parameters
     ----------
     result : TableCheck
         The result of `bayesnb.check`.
     most : int, default 30
-        How many columns are shown, those that changed most.
+        The number of columns to show, those that changed most.
 
     Returns
     -------
@@ -46,7 +46,7 @@ def plot_check(result: Any, most: int = 30) -> Array:
 
     See Also
     --------
-    check : The numbers that are drawn.
+    check : The numbers behind the plot.
 
     Examples
     --------
@@ -77,12 +77,14 @@ def plot_check(result: Any, most: int = 30) -> Array:
 
 
 def _draw_shares(ax: Axes, prevalence: Any) -> None:
-    """Draw the share of each class in the new rows, with its interval, and in those learnt."""
+    """Draw the share of each class in the new rows, with its interval, and in the training rows."""
     list_names(ax, [short(label) for label in prevalence["class"]])
     places = range(len(prevalence))
     ax.hlines(places, prevalence["lower"], prevalence["upper"], color=COLOURS[1], linewidth=2)
     ax.scatter(prevalence["share"], places, color=COLOURS[1], zorder=3, label="new rows")
-    ax.scatter(prevalence["learnt"], places, facecolors="none", edgecolors=INK, label="rows learnt")
+    ax.scatter(
+        prevalence["learnt"], places, facecolors="none", edgecolors=INK, label="training rows"
+    )
     ax.set_xlim(0, None)
     ax.xaxis.set_major_formatter(PERCENT)
     ax.set_title("Shares of the classes")

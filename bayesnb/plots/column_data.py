@@ -1,4 +1,4 @@
-"""Columns as figures show them: the belief in each class, the rows, the names of levels."""
+"""What figures need of a column: the belief in each class, the rows, the names of levels."""
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
@@ -17,9 +17,9 @@ from bayesnb.numerics.views import column
 from bayesnb.plots.style import MOST_CLASSES, check_fitted
 from bayesnb.selection.feature_evidence import word_shares
 
-MIN_ROWS = 15  # of a class, that make a histogram
+MIN_ROWS = 15  # of a class, for a histogram
 FENCE = 3.0  # interquartile ranges beyond the quartiles: Tukey's outer fences
-EXPECTED_ROWS = (np.arange(50) + 0.5) / 50  # quantiles that stand for rows
+EXPECTED_ROWS = (np.arange(50) + 0.5) / 50  # quantiles that replace rows
 MAX_NAMES_LISTED = 20
 
 
@@ -34,7 +34,7 @@ class ColumnData:
     levels: Sequence[str]  # names of levels, or of combinations of levels
     belief: Belief  # `(c,)`
     classes: Sequence[Any]
-    counts: Array  # rows that were learnt of each class
+    counts: Array  # training rows of each class
     cells: Array  # `(r, f)`
     codes: Array  # of the classes of these rows
 
@@ -48,13 +48,13 @@ class ColumnData:
 
     @property
     def parts(self) -> list[Array]:
-        """The rows of each class that is shown, without missing cells."""
+        """Rows of each class that is shown, without missing cells."""
         known = np.isfinite(self.cells).all(axis=1)
         return [self.cells[known & (self.codes == k)] for k in self.shown]
 
 
 def choose_classes(counts: Array) -> Array:
-    """Return the places of the most frequent classes, as many as have a colour."""
+    """Return the places of the most frequent classes, at most one for each colour."""
     return np.sort(np.argsort(-counts, kind="stable")[:MOST_CLASSES])
 
 
@@ -62,7 +62,7 @@ def read_column(model: Any, name: Hashable, X: Any = None, y: Any = None) -> Col
     """Return a column of a fitted model, a word, or several columns that are modelled jointly."""
     check_fitted(model)
     if (X is None) != (y is None):
-        raise ValueError("give X and y together, the rows to draw and their labels, or neither.")
+        raise ValueError("give X and y together (the rows to draw and their labels), or neither.")
     b, places = _find_columns(model.schema_.columns_alone.blocks, name)
     block = model.schema_.blocks[b]
     if X is None or block.family.words:
@@ -70,7 +70,7 @@ def read_column(model: Any, name: Hashable, X: Any = None, y: Any = None) -> Col
     table = open_table(X)
     if table.width != model.n_features_in_:
         raise ValueError(
-            f"X has {table.width} columns, and the model learnt {model.n_features_in_}."
+            f"X has {table.width} columns, and the model was fitted to {model.n_features_in_}."
         )
     codes = encode(np.asarray(y).ravel(), model.classes_)
     if len(codes) != table.rows:
@@ -85,7 +85,7 @@ def select_columns(
     x: Cells | None = None,
     codes: Array | None = None,
 ) -> ColumnData:
-    """Return the column, word or columns at some places of a block, of which `x` are the cells."""
+    """Return the column, word or columns at some places of a block with the cells `x`."""
     block = model.schema_.blocks[b]
     names = tuple(str(block.words[j]) for j in places)
     belief: Any = model.model_.posterior.blocks[b]
@@ -125,8 +125,8 @@ def _find_columns(blocks: Sequence[Block], name: Hashable) -> tuple[int, list[in
     for block in blocks:
         if block.family.listed and name == block.names[0]:
             raise ValueError(
-                f"column {name!r} holds lists of words: plot_words(model) draws it, or name one of "
-                "its words."
+                f"column {name!r} holds lists of words: use plot_words(model), or name one of its "
+                "words."
             )
     known = [word for block in blocks for word in block.words]
     if not (isinstance(name, tuple) and set(name) <= set(known)):
@@ -136,18 +136,18 @@ def _find_columns(blocks: Sequence[Block], name: Hashable) -> tuple[int, list[in
         if block.family.multivariate and set(name) <= set(block.names):
             if block.family.words:
                 raise ValueError(
-                    f"a block of {len(name)} columns has no picture of one column: "
-                    "plot_words(model) draws it."
+                    f"a block of {len(name)} columns cannot be drawn as one column: "
+                    "use plot_words(model)."
                 )
             return b, [block.names.index(each) for each in dict.fromkeys(name)]
     raise ValueError(
-        f"columns {name} are not modelled jointly, so each has a picture of its own: "
+        f"columns {name} are not modelled jointly: draw them one by one, "
         f"plot_column(model, {name[0]!r})."
     )
 
 
 def _name_levels(block: Block, j: int) -> Sequence[str]:
-    """Return the names of a column's levels; none, where it has no levels."""
+    """Return the names of a column's levels, if it has levels."""
     if block.family.outcomes:
         cut = block.family.threshold
         return block.family.outcomes if cut is None else (f"at most {cut:g}", f"above {cut:g}")
@@ -173,10 +173,10 @@ def _name_combinations(belief: JointDirichlet, levels: Sequence[Sequence[str]]) 
 def find_usual_range(
     belief: Belief, parts: Sequence[Array], margin: float = 0.08
 ) -> tuple[float, float]:
-    """Return the range in which most numbers of each class lie: a few may be far out.
+    """Return a range that contains most numbers of each class; a few may be far out.
 
-    The numbers are rows or, where they are few, quantiles. Distinct values are compared: most rows
-    may be zeros.
+    The numbers are rows or, where rows are few, quantiles. Quartiles are those of distinct values,
+    as most rows may be 0.
     """
     if max(map(len, parts)) < MIN_ROWS:
         parts = list(np.transpose([belief.quantile(p) for p in EXPECTED_ROWS]))

@@ -1,4 +1,4 @@
-"""Columns one by one: what a class predicts of a new cell, as curves, bars or ellipses."""
+"""The predictive distribution of a column in each class, as curves, bars or ellipses."""
 
 from collections.abc import Hashable
 from typing import Any
@@ -33,14 +33,14 @@ from bayesnb.results.datasets import ci_prob as checked_prob
 SCALES = ("density", "log-odds")
 MAX_LEVELS = 12
 MAX_GROUPED_BARS = 36  # of all classes together
-MAX_CLASSES_WITH_BARS = 3  # in the place of one whole number
-MAX_BARS = 25  # whole numbers: of more, a histogram is drawn
+MAX_CLASSES_WITH_BARS = 3  # side by side at one whole number
+MAX_BARS = 25  # whole numbers; more are drawn as a histogram
 BINS = 20
 POINTS = 200  # of a curve
-PEAK = ndtr(np.linspace(-3, 3, 61))  # quantiles at which a curve has points too: it may be narrow
+PEAK = ndtr(np.linspace(-3, 3, 61))  # quantiles: more points of a curve, which may be narrow
 MAX_ROWS_DRAWN = 600  # as points
 SHADE = 0.2
-LEAST_BEYOND = 0.001  # probability beyond the axis that is worth a line
+LEAST_BEYOND = 0.001  # smallest probability beyond the axis that is noted
 
 
 @styled
@@ -54,36 +54,36 @@ def plot_column(
     ci_prob: float | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw what one column is expected to hold in each class, or what it adds to the log-odds.
+    """Draw the predictive distribution of a column in each class, or what it adds to the log-odds.
 
-    On the scale ``"density"`` it is the posterior predictive of a new cell.
+    The predictive distribution is that of a new cell, with the parameters integrated out.
 
-    Numbers have a curve for each class, or a histogram where the family is `Histogram`. Counts have
-    bars, or lines where there are more than three classes. Levels have bars, with the interval of
-    their probability. Where there are more than eight classes, the most frequent are drawn.
+    Numbers are drawn as a curve for each class, or as a histogram if the family is `Histogram`;
+    counts as bars, or as lines if there are more than three classes; levels as bars, with intervals
+    of their probabilities. Of more than eight classes, the most frequent are drawn.
 
-    Columns that are modelled jointly can be drawn one by one, each as it is whatever the others
-    hold, or together: levels as bars of their most probable combinations, and two columns of
-    numbers as ellipses, within which half and `ci_prob` of new rows lie.
+    Columns that are modelled jointly can be drawn one by one, as marginal distributions, or
+    together: levels as bars of their most probable combinations, and two columns of numbers as
+    ellipses that contain half and `ci_prob` of new rows.
 
     Parameters
     ----------
     model : estimator
         A fitted model.
     column : label, or tuple of labels
-        The name of a column, or of a word of a block of counts, whose share of the class's words is
-        drawn; or a tuple of columns that are modelled jointly.
+        A column, or a tuple of columns that are modelled jointly. A word of a block of counts is
+        drawn as its share of the words of each class.
     X : table of rows, optional
-        Rows to be drawn too: as a shade or ticks under curves, as dots on bars of counts, and as
-        points. Bars of levels have none.
+        Rows to draw as well: shading or ticks under curves, dots on bars of counts, points with
+        ellipses. Bars of levels show no rows.
     y : array-like, optional
         The labels of these rows.
     scale : {"density", "log-odds"}, default "density"
-        ``"log-odds"``: what each cell adds to the log-odds by itself, with its exponent, as
-        `NaiveBayes.explain` has it: of two classes to those of the second against the first, of
-        more to those of each class against the mean of all. The band, or the line, is an interval
-        of that contribution, from its standard deviation; the grey bars are the rows. Links and a
-        covariance add to it what columns say together.
+        ``"log-odds"``: what each cell alone adds to the log-odds, with its exponent, as in
+        `NaiveBayes.explain`. With two classes, they are of the second against the first; with more,
+        of each class against the mean of all. The band or line is an interval of that
+        contribution, from its standard deviation; grey bars are the rows. Contributions of links
+        and of a covariance are not included.
     ci_prob : float, optional
         The probability of the intervals and of the outer ellipses, by default ArviZ's
         `rcParams["stats.ci_prob"]`.
@@ -97,12 +97,12 @@ def plot_column(
 
     See Also
     --------
-    plot_words : The words that speak for each class.
+    plot_words : The words that favour each class.
     plot_boundary : Decision regions over two columns.
 
     Notes
     -----
-    Numbers beyond Tukey's outer fences in every class are left out of the picture, which says so.
+    Numbers beyond Tukey's outer fences in every class are not drawn; a note says how many.
 
     Examples
     --------
@@ -197,8 +197,8 @@ def _draw_curves(data: ColumnData, ax: Axes) -> None:
 def _draw_bins(data: ColumnData, ax: Axes) -> float:
     """Draw the predictive probability of whole numbers, or of bins as steps.
 
-    Whole numbers have bars or, where bars of many classes would be thin, points of a line. Return
-    the largest probability of what is beyond, in any class.
+    Whole numbers have bars or, if there are too many classes for bars, points of a line. Return
+    the largest probability beyond the axis, in any class.
     """
     belief: Any = data.belief[data.shown]
     predictive = belief.predictive()
@@ -249,7 +249,7 @@ def _draw_bins(data: ColumnData, ax: Axes) -> float:
 
 
 def _choose_bins(low: float, high: float, is_whole: bool) -> Array:
-    """Return the edges of bins of equal widths: of whole numbers one has a bin, or several have."""
+    """Return the edges of bins of equal widths; a bin has one or several whole numbers."""
     if not is_whole:
         return np.linspace(low, high, BINS + 1)
     low = np.floor(low)
@@ -290,7 +290,7 @@ def _draw_levels(data: ColumnData, prob: float, ax: Axes | None) -> Axes:
 def compute_level_bars(data: ColumnData, prob: float) -> tuple[list[str], Array, Array, Array]:
     """Return names of levels, their probabilities in the shown classes, and ends of intervals.
 
-    Of very many levels they are the most probable ones. An end that does not exist is the
+    Of very many levels, only the most probable are returned. An undefined end is replaced by the
     probability. All but the names are `(c, k)`.
     """
     belief: Any = data.belief
@@ -306,14 +306,14 @@ def compute_level_bars(data: ColumnData, prob: float) -> tuple[list[str], Array,
 
 
 def _draw_ellipses(data: ColumnData, prob: float, ax: Axes) -> Axes:
-    """Draw ellipses that hold half and `prob` of each class's new rows, over its rows.
+    """Draw ellipses that contain half and `prob` of each class's new rows, over its rows.
 
     The squared distance of a multivariate t is twice an F variate: Kotz and Nadarajah (2004).
     """
     belief: Any = data.belief[data.shown]
     if belief.width > 2:
         raise ValueError(
-            f"{belief.width} columns of numbers make no picture: name one of them, or two, such as "
+            f"{belief.width} columns of numbers cannot be drawn together: name one or two, such as "
             f"plot_column(model, {data.names[:2]})."
         )
     step = 1 + sum(map(len, data.parts)) // MAX_ROWS_DRAWN

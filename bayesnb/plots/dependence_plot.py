@@ -1,6 +1,6 @@
 """Evidence of dependence: of features on the class, and of columns on each other within classes.
 
-Features and links have bars; all pairs of columns have a map.
+Features and links are drawn as bars, all pairs of columns as a map.
 """
 
 from typing import Any
@@ -31,8 +31,8 @@ from bayesnb.plots.style import (
 LARGE = 20.0  # nats beyond which an axis is logarithmic
 MAX_LINKS = 40
 SIDE = 1.8, 6.0  # inches of a map, at least and at most
-SQUARE = 0.42  # inches of a column of a map, where there are few
-MAX_NAMES = 60  # columns of a map that has their names
+SQUARE = 0.42  # inches of a column of a map, if there are few
+MAX_NAMES = 60  # columns of a map with their names
 MAX_COLUMNS_WITH_NUMBERS = 12
 SHADES = LinearSegmentedColormap.from_list(
     "against and for", [COLOURS[0], "#F4F4F4", COLOURS[1]], 101
@@ -41,17 +41,17 @@ SHADES = LinearSegmentedColormap.from_list(
 
 @styled
 def plot_relevance(result: Any, most: int = 30, ax: Axes | None = None) -> Axes:
-    """Draw how strongly the data speak for, or against, a dependence of each feature on the class.
+    """Draw the evidence for or against a dependence of each feature on the class.
 
-    Of the result of `bayesnb.importance`, draw what held-out log loss loses without each feature,
-    with intervals.
+    For a result of `bayesnb.importance`, draw the increase in held-out log loss without each
+    feature, with intervals.
 
     Parameters
     ----------
     result : estimator or xarray.Dataset
         A fitted model, or the result of `bayesnb.relevance` or `bayesnb.importance`.
     most : int, default 30
-        How many features are shown, those with the largest numbers.
+        The number of features to show, those with the largest values.
     ax : matplotlib.axes.Axes, optional
         The axes to draw on, by default new ones in a new figure.
 
@@ -62,8 +62,8 @@ def plot_relevance(result: Any, most: int = 30, ax: Axes | None = None) -> Axes:
 
     See Also
     --------
-    relevance : The Bayes factors that are drawn.
-    importance : What held-out log loss loses without each feature.
+    relevance : The Bayes factors behind the plot.
+    importance : The increase in held-out log loss without each feature.
     plot_column : A column's distribution in each class.
 
     Examples
@@ -96,9 +96,9 @@ def _plot_importance(dataset: Any, most: int, ax: Axes | None) -> Axes:
     """Draw importances as bars with intervals."""
     table = dataset[["importance", "lower", "upper"]].to_dataframe().dropna(subset="importance")
     ax, shown = draw_bars(table.rename(index=short), most, ax)
-    ax.set_title("What is lost without the feature?")
+    ax.set_title("Importance of the features")
     ax.set_xlabel(
-        "held-out log loss without the feature,\nless that with it, in nats a row"
+        "increase in held-out log loss\nwithout the feature, nats per row"
         + count_shown(shown, table, "features")
     )
     return ax
@@ -107,7 +107,7 @@ def _plot_importance(dataset: Any, most: int, ax: Axes | None) -> Axes:
 def draw_bars(table: Any, most: int, ax: Axes | None) -> tuple[Axes, Any]:
     """Draw the largest numbers of a frame's first column as bars, with intervals if it has them.
 
-    Infinite ones end at twice the longest of the others. Return the axes, and what is drawn.
+    Infinite bars are twice as long as the longest finite one. Return the axes and the rows drawn.
     """
     name = table.columns[0]
     shown = table.sort_values(name, ascending=False, kind="stable")[:most]
@@ -124,7 +124,7 @@ def draw_bars(table: Any, most: int, ax: Axes | None) -> tuple[Axes, Any]:
 
 
 def draw_nats(ax: Axes) -> None:
-    """Label bars with their nats, on an axis that is logarithmic where they are large."""
+    """Label bars with their values in nats; the axis is logarithmic if they are large."""
     bars: Any = ax.containers[-1]
     ax.bar_label(bars, [nats(value) for value in bars.datavalues], padding=4, fontsize="small")
     ax.use_sticky_edges = False
@@ -146,9 +146,9 @@ def count_shown(shown: Any, table: Any, noun: str) -> str:
 def plot_dependence(result: Any, X: Any = None, y: Any = None, *, ax: Axes | None = None) -> Axes:
     """Draw which columns depend on each other within the classes: a map, or the links of a model.
 
-    The map has a square for each pair of columns: orange is for, blue against a dependence, and
-    pairs that cannot be compared are grey. Links have a bar each, the strongest first: those of the
-    forest in full colour, further ones pale.
+    The map has a square for each pair of columns: orange is evidence for a dependence, blue against
+    it, and grey pairs cannot be compared. Links are drawn as bars, the strongest first, pale if
+    they are not in the forest.
 
     Parameters
     ----------
@@ -156,7 +156,7 @@ def plot_dependence(result: Any, X: Any = None, y: Any = None, *, ax: Axes | Non
         For a map, the result of `bayesnb.dependence`, or a model together with `X` and `y`. For
         links, a fitted model alone, or its `links_`.
     X : table of rows, optional
-        The rows that a model has learnt, for a map.
+        The training rows of the model, for a map.
     y : array-like, optional
         Their labels.
     ax : matplotlib.axes.Axes, optional
@@ -174,9 +174,8 @@ def plot_dependence(result: Any, X: Any = None, y: Any = None, *, ax: Axes | Non
 
     Notes
     -----
-    Both show log Bayes factors against independence, but not the same ones: `bayesnb.dependence`
-    compares pairs under the families of their columns, while the links of a model are between cells
-    on a coarse grid; see `links_`.
+    Both show log Bayes factors against independence, but different ones: `bayesnb.dependence` uses
+    the families of the columns, the links of a model use cells on a coarse grid; see `links_`.
 
     Examples
     --------
@@ -194,7 +193,7 @@ def plot_dependence(result: Any, X: Any = None, y: Any = None, *, ax: Axes | Non
         check_fitted(result)
         if not hasattr(result, "links_"):
             raise ValueError(
-                "this model takes its columns to be independent, dependence=None, and has no links "
+                "this model treats its columns as independent (dependence=None) and has no links "
                 "to draw. Fit with dependence='forest' or 'pairs'; or draw the evidence of all "
                 "pairs: plot_dependence(dependence(model, X, y))."
             )
@@ -206,7 +205,7 @@ def plot_dependence(result: Any, X: Any = None, y: Any = None, *, ax: Axes | Non
 
 
 def _plot_links(links: Any, ax: Axes | None) -> Axes:
-    """Draw the strongest links as bars, pale where they are not of the forest."""
+    """Draw the strongest links as bars, pale if they are not in the forest."""
     table = links[["log_bayes_factor", "first", "second", "in_forest"]].to_dataframe()
     table.index = [
         ARROW.join(short(name, MAX_LETTERS_OF_TWO) for name in ends)
@@ -217,7 +216,7 @@ def _plot_links(links: Any, ax: Axes | None) -> Axes:
     ax.set_title("Links between columns")
     label = "log Bayes factor in nats" if len(table) else "no links"
     if not shown["in_forest"].all():
-        label += "\npale: links beyond the forest"
+        label += "\npale: links not in the forest"
     ax.set_xlabel(label + count_shown(shown, table, "links"))
     for bar, in_forest in zip(ax.patches, shown["in_forest"], strict=True):
         bar.set_alpha(1.0 if in_forest else 0.4)
@@ -250,7 +249,7 @@ def _plot_map(dataset: Any, ax: Axes | None) -> Axes:
         ax.set_xticks(centres, names, rotation=90, fontsize=size)
         ax.set_yticks(centres, names, fontsize=size)
     else:
-        place = f"place among {len(names):,} columns"
+        place = f"position among {len(names):,} columns"
         ax.set(xlabel=place, ylabel=place)
     if len(names) <= MAX_COLUMNS_WITH_NUMBERS:
         _write_numbers(ax, factors, image.norm)
@@ -270,7 +269,7 @@ def _plot_map(dataset: Any, ax: Axes | None) -> Axes:
 
 
 def _write_numbers(ax: Axes, factors: Any, norm: SymLogNorm) -> None:
-    """Write the numbers of a map into its squares, white on dark ones whatever a page's theme."""
+    """Write numbers into the squares of a map, white on dark squares in any theme of a page."""
     for (i, j), value in np.ma.ndenumerate(factors):
         is_dark = abs(norm(value) - 0.5) > 0.38
         colour = "#FFFFFF" if is_dark else "#222222"

@@ -1,9 +1,9 @@
 """How well a model predicts: reliability diagrams, confusion, thresholds, and smoothing settings.
 
-Reliability diagrams are observed against predicted shares, above a histogram of the predictions.
-Confusion matrices have the shares of the rows of each class that got each label, with intervals.
-Of two classes there are the ROC curve, precision against recall, and both against the threshold.
-Scores of smoothing settings are on a log axis that has a 0.
+Reliability diagrams show observed shares against predicted probabilities, above a histogram of the
+predictions. Confusion matrices show how the rows of each class were labelled, with intervals. For
+two classes there are the ROC curve, precision against recall, and both against the threshold.
+Scores of smoothing settings are on a log axis that includes 0.
 """
 
 from collections.abc import Sequence
@@ -48,7 +48,7 @@ MAX_LETTERS_UPRIGHT = 10  # of a label above its column
 MAX_CLASSES_WITH_INTERVALS = 6
 CELL, SMALL_CELL = 0.85, 0.36  # inches
 MARGIN = 2.4  # inches for names and labels
-MAX_ERRORS = 20  # that are drawn where there are more than `most` classes
+MAX_ERRORS = 20  # drawn if there are more than `most` classes
 CORRECT, ERROR = COLOURS[:2]
 CHANCE: Any = {"linewidth": 0.7, "dashes": (4, 3)}
 MARKERS = {"predictive": "o", "mean": "s", "map": "^", "mle": "D"}  # of each estimate
@@ -71,26 +71,26 @@ def plot_calibration(
 ) -> Axes | Array:
     """Draw observed shares of a label against its predicted probabilities.
 
-    Where predictions are calibrated, points and curve lie on the diagonal but for chance, which is
-    the grey band. Below the diagonal, labels occurred less often than predicted.
+    If predictions are calibrated, points and curve leave the diagonal only by chance, which the
+    grey band shows. Below the diagonal, labels occurred less often than predicted.
 
     Parameters
     ----------
     result : estimator or xarray.Dataset
-        A model together with `X` and `y`, or the result of `bayesnb.calibration`. Each row is
-        predicted by a model that has not learnt it.
+        A model together with `X` and `y`, or the result of `bayesnb.calibration`. Predictions are
+        held out: each row is predicted by a model fitted without it.
     X : table of rows, optional
-        The rows that the model has learnt, where `result` is a model; one that is not fitted learns
-        them first.
+        The training rows, if `result` is a model; a model that is not fitted is fitted to them
+        first.
     y : array-like, optional
         Their labels.
     classes : sequence of labels, optional
-        One panel for each against all others. By default all classes; of two only the second.
+        Draw one panel for each, against all others. By default all classes; of two, the second.
     by : {"class", "predicted"}, default "class"
-        "predicted" draws one panel, of the most probable label of each row.
+        "predicted" draws one panel, for the most probable label of each row.
     most : int, default 12
-        How many panels are drawn at most; of more classes the most frequent are drawn, and the
-        figure says so.
+        The largest number of panels. Of more classes, the most frequent are drawn, and the figure
+        says so.
     ax : matplotlib.axes.Axes, optional
         The axes to draw on, for one panel. By default new ones in a new figure.
 
@@ -102,7 +102,7 @@ def plot_calibration(
 
     See Also
     --------
-    calibration : The numbers that are drawn.
+    calibration : The numbers behind the plot.
     plot_confusion : Which labels are mistaken for which.
 
     Examples
@@ -148,7 +148,7 @@ def plot_calibration(
 
 
 def _select_predicted(dataset: Any) -> tuple[str, Any]:
-    """Return a title, and the result of the most probable labels under the names of a class's."""
+    """Return a title, and the result of the predicted label, with the variable names of a class."""
     names = {name: name.removeprefix("top_") for name in dataset if name.startswith("top_")}
     ece, low, high = (float(dataset[name]) for name in ("ece", "ece_lower", "ece_upper"))
     title = f"predicted, ece {ece:.3f} ({low:.3f} to {high:.3f})"
@@ -156,10 +156,10 @@ def _select_predicted(dataset: Any) -> tuple[str, Any]:
 
 
 def _select_classes(dataset: Any, classes: Any, most: int) -> tuple[list[tuple[str, Any]], int]:
-    """Return a title and the result of each class to draw, and how many classes are asked for."""
+    """Return a title and the result of each class to draw, and how many classes were asked for."""
     labels = dataset["class"].values.tolist()
     if classes is None:
-        classes = labels[1:] if len(labels) == 2 else labels  # of two, one says it all
+        classes = labels[1:] if len(labels) == 2 else labels  # of two, one is enough
     chosen = dataset.isel({"class": find_classes(labels, classes)})
     rows = ((chosen["label"] == chosen["class"]) * chosen["weight"]).sum("obs_id")
     frequent = np.argsort(-rows.values, kind="stable")[:most]
@@ -172,7 +172,7 @@ def _draw_diagram(ax: Axes, part: Any) -> None:
     prob = f"{100 * part.attrs['ci_prob']:g} %"
     curve = part[CURVE].to_dataframe()[CURVE].sort_values("probability")
     changes = curve[CURVE[1:]].diff().ne(0).any(axis=1)
-    curve = curve[changes | changes.shift(-1, fill_value=True)]  # of a flat part only the ends
+    curve = curve[changes | changes.shift(-1, fill_value=True)]  # only the ends of flat parts
     p, share, low, high = curve.to_numpy().T
     ax.plot([0, 1], [0, 1], "--", color=INK, linewidth=0.7)
     ax.plot(
@@ -188,7 +188,7 @@ def _draw_diagram(ax: Axes, part: Any) -> None:
         color=INK,
         alpha=0.13,
         linewidth=0,
-        label=f"{prob} of such curves, if calibrated",
+        label=f"{prob} of curves, if calibrated",
     )
     predicted, observed, low, high = part[BINS].to_dataframe()[BINS].dropna().to_numpy().T
     ax.plot(
@@ -197,7 +197,7 @@ def _draw_diagram(ax: Axes, part: Any) -> None:
         "o",
         color=COLOURS[1],
         markersize=4.5,
-        label=f"bins of equally many rows, {prob} intervals",
+        label=f"bins with equal counts, {prob} intervals",
     )
     ax.vlines(predicted, low, high, color=COLOURS[1])
     ax.set(xlim=(-0.03, 1.03), ylim=(-0.4, 1.03), box_aspect=1.35)
@@ -238,26 +238,25 @@ def plot_confusion(
     most: int = 20,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw a confusion matrix: shares of the rows of each class that got each label.
+    """Draw a confusion matrix: the shares of the rows of each class that were given each label.
 
     Parameters
     ----------
     labels : array-like, estimator or xarray.Dataset
         True labels; or a model, or the result of `bayesnb.calibration`: then the true label of each
-        row is compared with its most probable label under a model that has not learnt the row.
+        row is compared with its most probable label under a model fitted without the row.
     predicted : array-like or table of rows, optional
-        Predicted labels, where `labels` are true ones; the rows that were learnt, where `labels` is
-        a model.
+        Predicted labels, if `labels` are true labels; the training rows, if `labels` is a model.
     y : array-like, optional
-        The labels of these rows, where `labels` is a model.
+        The labels of these rows, if `labels` is a model.
     classes : sequence of labels, optional
-        Labels in the order in which they are drawn, by default all that occur, sorted.
+        Labels in the order to draw them, by default all that occur, sorted.
     ci_prob : float, optional
         The probability of the intervals, by default ArviZ's `rcParams["stats.ci_prob"]`, or that of
-        the result. Each is the interval of a share under Jeffreys' prior, Beta(1/2, 1/2).
+        the result. They are intervals of shares under Jeffreys' prior, Beta(1/2, 1/2).
     most : int, default 20
-        The largest number of classes that is drawn as a square. If there are more, the most
-        frequent errors are drawn as bars.
+        The largest number of classes of a matrix. If there are more, the most frequent errors are
+        drawn as bars.
     ax : matplotlib.axes.Axes, optional
         The axes to draw on, by default new ones in a new figure.
 
@@ -298,27 +297,27 @@ def plot_confusion(
 
 
 def _count(labels: Array, predicted: Array, classes: Any, weight: Any) -> tuple[Array, Array]:
-    """Return the classes, and the weight of the rows of each that got each label, `(c, c)`."""
+    """Return the classes, and the weight of the rows of each given each label, `(c, c)`."""
     if len(labels) != len(predicted):
         raise ValueError(
             f"there are {len(labels)} labels and {len(predicted)} predictions: "
             "give one for each row."
         )
     if not len(labels):
-        raise ValueError("there are no rows, so there is nothing to compare.")
+        raise ValueError("there are no rows to compare.")
     occurring = np.concatenate([labels, predicted])
     names = np.unique(occurring) if classes is None else np.asarray(classes)
     is_name = occurring[:, None] == names
     unknown = occurring[~is_name.any(axis=1)].tolist()
     if unknown:
-        raise ValueError(f"{unknown[0]!r} is a label, and not among classes={names.tolist()}.")
+        raise ValueError(f"label {unknown[0]!r} is not among classes={names.tolist()}.")
     counts = np.zeros((len(names), len(names)))
     np.add.at(counts, tuple(is_name.argmax(axis=1).reshape(2, -1)), weight)
     return names, counts
 
 
 def _draw_square(names: Sequence[str], counts: Array, shares: Array, ax: Axes | None) -> Axes:
-    """Draw a cell for each pair of classes, shaded by its share; empty where there is no row."""
+    """Draw a cell for each pair of classes, shaded by its share; empty if there is no row."""
     n = len(names)
     with_intervals = n <= MAX_CLASSES_WITH_INTERVALS
     side = MARGIN + n * (CELL if with_intervals else SMALL_CELL)
@@ -361,7 +360,7 @@ def _draw_square(names: Sequence[str], counts: Array, shares: Array, ax: Axes | 
 
 
 def _format_percent(share: float) -> str:
-    """Format as a whole number; what is not certain never reads as 0 or 100."""
+    """Format in whole percent; only 0 and 1 read as 0 and 100."""
     if 0 < share < 0.005:
         return "<1"
     return ">99" if 0.995 <= share < 1 else f"{100 * share:.0f}"
@@ -394,8 +393,8 @@ def _draw_errors(names: Sequence[str], counts: Array, shares: Array, ax: Axes | 
 
 @styled
 def plot_roc(curves: RankingCurves) -> Axes:
-    """Draw recall against the share of false alarms; the diagonal is a random order."""
-    ax = _new_share_axes("false alarms, of the negative rows", "recall")
+    """Draw recall against the false positive rate; the diagonal is a random ranking."""
+    ax = _new_share_axes("false positive rate", "recall")
     ax.plot([0, 1], [0, 1], color=INK, **CHANCE)
     ax.plot(np.append(0, curves.false_alarms), np.append(0, curves.recall), color=COLOURS[0])
     ax.set_title(f"ROC curve, area {curves.area:.3f}")
@@ -404,7 +403,7 @@ def plot_roc(curves: RankingCurves) -> Axes:
 
 @styled
 def plot_precision_recall(curves: RankingCurves) -> Axes:
-    """Draw precision against recall; the dashed line is a random order."""
+    """Draw precision against recall; the dashed line is a random ranking."""
     ax = _new_share_axes("recall", "precision")
     ax.axhline(curves.total / curves.rows, **CHANCE)
     ax.plot(curves.recall, curves.precision, color=COLOURS[0], drawstyle="steps-pre")
@@ -434,7 +433,7 @@ def plot_thresholds(curves: RankingCurves) -> Axes:
 
 
 def _new_share_axes(xlabel: str, ylabel: str) -> Axes:
-    ax = new_axes(2.9, 3.65)  # a page shows as many side by side as it has room for
+    ax = new_axes(2.9, 3.65)  # a page shows as many side by side as fit
     ax.set(
         xlim=(-0.02, 1.02),
         ylim=(-0.02, 1.02),
@@ -450,7 +449,7 @@ def _new_share_axes(xlabel: str, ylabel: str) -> Axes:
 
 @styled
 def plot_smoothing(table: Any, axes: Any = None) -> Array:
-    """Draw three panels in a row, a line for each estimate, a ring around the best setting.
+    """Draw three panels, with a line for each estimate and a ring around the best setting.
 
     `table` is that of a `SmoothingComparison` with a column `best`, true for the best setting.
     Arrows at the bottom are scores of minus infinity. Large differences are on a log axis.
@@ -467,8 +466,8 @@ def plot_smoothing(table: Any, axes: Any = None) -> Array:
     _draw_panel(score, table, "elpd_diff")
     _draw_panel(evidence, table, "log_evidence")
     _draw_panel(error, table, "ece")
-    score.set_title("Leave-one-out log score, less the best\n(bars: 2 standard errors of that)")
-    evidence.set_title("Log evidence, less the largest\n")
+    score.set_title("Leave-one-out log score, minus the best\n(bars: ± 2 standard errors)")
+    evidence.set_title("Log evidence, minus the largest\n")
     largest = table["ece"].fillna(0).max()
     error.set(title="Expected calibration error\n", ylim=(0, 1.1 * largest or None))
     add_legend(score, outside=axes is None)
@@ -525,7 +524,7 @@ def _draw_panel(ax: Axes, table: Any, column: str) -> None:
 
 
 def _scale_smoothing(ax: Axes, smoothing: Any) -> None:
-    """Make the axis of the smoothing logarithmic, but linear from 0 to the smallest positive."""
+    """Make the smoothing axis logarithmic, but linear from 0 to the smallest positive value."""
     positive = smoothing[smoothing > 0]
     if positive.empty:
         ax.set_xticks([0])

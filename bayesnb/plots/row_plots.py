@@ -1,7 +1,7 @@
-"""Rows one by one: why a row gets its label, and what its label's uncertainty is made of.
+"""Plots of rows: why a row gets its label, and how uncertain the label is.
 
-A waterfall has a row's steps from the class frequencies, feature by feature, to the log-odds. The
-uncertainty of labels has two parts: classes overlap, or too few rows were seen.
+A waterfall leads from the class frequencies, feature by feature, to the log-odds of a row. The
+uncertainty of labels has two parts: classes overlap, or training rows are few.
 """
 
 import re
@@ -45,27 +45,27 @@ def plot_waterfall(
     most: int = 12,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw what speaks for one class and against another in one row, as steps of the log-odds.
+    """Draw what each feature of one row adds to the log-odds of one class against another.
 
     Parameters
     ----------
     result : estimator or xarray.Dataset
         A fitted model together with `X`, or the result of its `explain`.
     X : table of rows, optional
-        The rows to explain, where `result` is a model.
+        The rows to explain, if `result` is a model.
     row : label, optional
-        Which row is drawn, a label in `obs_id`; by default the first.
+        The row to draw, a label in `obs_id`; by default the first.
     classes : pair of labels, optional
-        By default the most probable class of the row and the next.
+        By default the two most probable classes of the row.
     by : {"evidence", "predictive"}, optional
-        "evidence" draws posterior means, with a line of one posterior standard deviation to both
-        sides, and marks the prediction; "predictive" draws log predictive ratios, which add up to
-        the prediction and have none. The default is "evidence" or, of a model with links,
-        "predictive": where a class has no row with both cells of a link, the posterior mean of its
+        "evidence" draws posterior means, with lines of ± one posterior standard deviation, and
+        marks the prediction; "predictive" draws log predictive ratios, which add up to the
+        prediction and have no such lines. The default is "evidence", or "predictive" for a model
+        with links: where a class has no row with both cells of a link, the posterior mean of its
         log-ratio may be far below the log of the mean.
     most : int, default 12
-        How many features have a bar. All others are one bar, whose line is an upper bound where
-        they are words of one block.
+        The number of features with a bar of their own. All others share one bar, whose line is an
+        upper bound if they are words of one block.
     ax : matplotlib.axes.Axes, optional
         The axes to draw on, by default new ones in a new figure.
 
@@ -76,7 +76,7 @@ def plot_waterfall(
 
     See Also
     --------
-    NaiveBayes.explain : The numbers that are drawn.
+    NaiveBayes.explain : The numbers behind the plot.
     bayesnb.report.explore : The same for any row, on a page.
 
     Examples
@@ -134,7 +134,7 @@ def _choose_row(explained: Any, row: Any) -> Any:
     if row is None:
         return explained.isel(obs_id=0)
     ids = explained.indexes["obs_id"]
-    place = row if row in ids else str(row)  # tuples, periods, times of a zone are text there
+    place = row if row in ids else str(row)  # tuples, periods and times with a zone are text there
     if place not in ids:
         raise ValueError(f"row {row!r} is not among the {len(ids)} rows that were explained.")
     one = explained.sel(obs_id=place)
@@ -174,7 +174,7 @@ def _compute_steps(one: Any, pair: list[int], by: str, most: int) -> tuple[list[
         )
     order = np.argsort(-np.abs(sizes), kind="stable")
     if len(order) > most:
-        order = order[sizes[order] != 0]  # of words, hardly any is in a text
+        order = order[sizes[order] != 0]  # a text lacks most words
     shown = order[:most]
     rest = order[most:]
     names = ["class frequency", *(_name_feature(one.isel(feature=j)) for j in shown)]
@@ -188,7 +188,7 @@ def _compute_steps(one: Any, pair: list[int], by: str, most: int) -> tuple[list[
 
 
 def _name_feature(one: Any) -> str:
-    """Return a feature with its cell; of a block the cells alone, of a link its columns."""
+    """Return a feature with its cell, the cells of a block, or the columns of a link."""
     name = str(one["feature"].item())
     if "cell" not in one:
         return short(name)
@@ -235,32 +235,32 @@ def _draw_steps(ax: Axes, sizes: Array, colours: Sequence[str]) -> Array:
 
 @styled
 def plot_uncertainty(result: Any, X: Any = None, *, most: int = 60, ax: Axes | None = None) -> Axes:
-    """Draw the uncertainty about each row's label, the most uncertain row first, in its two parts.
+    """Draw the uncertainty of each row's label in two parts, the most uncertain row first.
 
-    The part that more training rows would not take away, as classes overlap (aleatoric), is blue.
-    On top of it, in orange, is the part that is left because too few rows were seen (epistemic).
-    Both together are the entropy of the predicted label.
+    Blue is the part that more training rows would not remove, because classes overlap (aleatoric).
+    Orange, on top of it, is the part due to too few training rows (epistemic). Their sum is the
+    entropy of the predicted label.
 
     Parameters
     ----------
     result : estimator or xarray.Dataset
         A fitted model together with `X`, or the result of its `uncertainty`.
     X : table of rows, optional
-        The rows to predict, where `result` is a model.
+        The rows to predict, if `result` is a model.
     most : int, default 60
-        How many bars are drawn at most. Where there are more rows, a bar is the mean of several
-        neighbours, and as wide as they are many.
+        The largest number of bars. If there are more rows, a bar is the mean of several neighbours,
+        and its width is their number.
     ax : matplotlib.axes.Axes, optional
         The axes to draw on, by default new ones in a new figure.
 
     Returns
     -------
     matplotlib.axes.Axes
-        Rows with next to no uncertainty are left out; the axis says how many are drawn.
+        Rows with almost no uncertainty are left out; the axis says how many are drawn.
 
     See Also
     --------
-    NaiveBayes.uncertainty : The numbers that are drawn.
+    NaiveBayes.uncertainty : The numbers behind the plot.
 
     Examples
     --------
@@ -301,7 +301,7 @@ def plot_uncertainty(result: Any, X: Any = None, *, most: int = 60, ax: Axes | N
 
 
 def _draw_bars(ax: Axes, nats: Array, bars: int) -> None:
-    """Draw means of neighbouring rows, the rest of the entropy on top of its aleatoric part."""
+    """Draw means of neighbouring rows, the epistemic part on top of the aleatoric part."""
     edges = np.linspace(0, nats.shape[1], bars + 1).round().astype(int)
     middle, top = np.add.reduceat(nats, edges[:-1], axis=1) / np.diff(edges)
     ax.stairs(

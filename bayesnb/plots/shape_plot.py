@@ -1,7 +1,7 @@
-"""What the cells of a column add to the log-odds: its shape in an additive model.
+"""What the cells of a column add to the log-odds: its shape function, as in an additive model.
 
-A curve over the range of numbers, steps over the bins of a histogram, or points at levels; with
-intervals, and beneath them how the rows are distributed.
+Numbers have a curve, bins of a histogram steps, and levels points; with intervals, above the
+distribution of the rows.
 """
 
 from collections.abc import Sequence
@@ -34,7 +34,7 @@ POINTS = 120  # of a curve
 BARS = 30  # of the rows of a column of numbers
 MAX_LEVELS = 12
 PANELS = 3  # side by side
-ROOM = 0.2  # of the axes, that the distribution of the rows takes
+ROOM = 0.2  # share of the axes for the distribution of the rows
 SHADE = 0.16
 
 
@@ -42,8 +42,8 @@ SHADE = 0.16
 class Shape:
     """The cells of a column, and what each adds to the log-odds, with errors, `(n, c)`.
 
-    Of two classes there is one curve, of the second against the first; of more, one for each that
-    is shown, against the mean of all. `ends` are where bins begin and end; levels have names.
+    With two classes there is one curve, of the second against the first; with more, one for each
+    that is shown, against the mean of all. `ends` are the edges of bins; `names` are of levels.
     """
 
     data: ColumnData
@@ -62,8 +62,8 @@ def read_shape(model: Any, data: ColumnData) -> Shape:
     block = fitted.schema.blocks[b]
     if block.family.words or (block.family.multivariate and len(block.names) > 1):
         raise ValueError(
-            f"what {data.name!r} adds to the log-odds depends on what it is modelled with. Draw it "
-            "with scale='density'."
+            f"what {data.name!r} adds to the log-odds depends on the columns modelled jointly with "
+            "it. Draw it with scale='density'."
         )
     ends = None
     cells: Array
@@ -106,7 +106,7 @@ def draw_shape(shape: Shape, prob: float, ax: Axes | None = None) -> Axes:
     ax = ax or new_axes()
     x = shape.cells
     effect = shape.effect
-    if shape.ends is not None:  # steps: each bin from its beginning to its end
+    if shape.ends is not None:  # steps, one for each bin
         x = np.repeat(shape.ends, 2)[1:-1]
         effect, lower, upper = (np.repeat(each, 2, axis=0) for each in (effect, lower, upper))
     for c, colour in enumerate(shape.colours):
@@ -146,7 +146,7 @@ def draw_shapes(shapes: Sequence[Shape], prob: float) -> Axes:
 
 
 def name_classes(ax: Axes, data: ColumnData, *, outside: bool) -> None:
-    """Add a legend of the classes that are shown of a column."""
+    """Add a legend of the classes that are shown."""
     keys = [
         Line2D([], [], **class_line(c, 3), label=short(data.classes[k]))
         for c, k in enumerate(data.shown)
@@ -158,7 +158,7 @@ def name_classes(ax: Axes, data: ColumnData, *, outside: bool) -> None:
 
 
 def _draw_levels(shape: Shape, lower: Array, upper: Array, ax: Axes | None) -> Axes:
-    """Draw points with intervals, a line for each level: of many, for those of most rows."""
+    """Draw points with intervals, a line for each level; of many, the most frequent."""
     data = shape.data
     rows = np.concatenate(data.parts).ravel()
     share = np.array([(rows == code).sum() for code in shape.cells], float)

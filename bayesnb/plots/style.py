@@ -32,9 +32,9 @@ DASHES = ((), (5, 2), (1, 1.5), (6, 2, 1, 2), (3, 1.5), (8, 3), (1, 3), (6, 2, 1
 MOST_CLASSES = len(COLOURS)
 BROAD = 6.0  # inches; a phone scrolls what is wider
 WIDTH = 4.9  # inches; a page shows it at some 360 to 480 pixels
-LIST_WIDTH, ROW_HEIGHT = 6.4, 0.25  # inches, of a figure that is a list, and of a line of it
-MAX_LETTERS, MAX_LETTERS_OF_TWO = 24, 17  # of a name, and of each where two stand on a line
-AXIS_LETTERS = 40  # of a name that stands along an axis
+LIST_WIDTH, ROW_HEIGHT = 6.4, 0.25  # inches, of a figure that is a list and of its lines
+MAX_LETTERS, MAX_LETTERS_OF_TWO = 24, 17  # of a name, and of each of two on a line
+AXIS_LETTERS = 40  # of a name along an axis
 STYLE: Any = {
     "font.family": "sans-serif",
     "font.size": 10.5,
@@ -59,8 +59,8 @@ STYLE: Any = {
     "svg.fonttype": "none",  # text stays text
 }
 METADATA: Any = dict.fromkeys(("Creator", "Date", "Format", "Type"))
-# What a page does without: a style for the whole page, fonts other than its own, and ids that other
-# figures have too. Those that are referred to have a salt.
+# Removed from figures for a page: styles of the whole page, fonts other than the page's, and ids
+# that other figures also have. Ids that are referred to contain a salt.
 STRIPPED = re.compile(r'<style.*?</style>|font-family: [^;"]*; |(?<=<g) id="[^"]*"')
 DECADE = log(10)  # log-odds by which the odds become ten times as large
 
@@ -70,7 +70,7 @@ PERCENT = FuncFormatter(lambda share, _: f"{100 * share:g} %")
 
 @contextmanager
 def use_style() -> Iterator[None]:
-    """Apply STYLE for a while; other settings stay, as a notebook changes them meanwhile."""
+    """Apply STYLE temporarily; other settings that a notebook changes meanwhile are kept."""
     before = {name: rcParams[name] for name in STYLE}
     rcParams.update(STYLE)
     try:
@@ -103,7 +103,7 @@ def new_axes(height: float = 2.3, width: float = WIDTH, layout: Any = "constrain
 
 @contextmanager
 def off_screen() -> Iterator[None]:
-    """Keep figures that are made meanwhile off the screen: they go onto a page."""
+    """Do not show figures that are made in this context: they go onto a page."""
     token = OFF_SCREEN.set(True)
     try:
         yield
@@ -113,7 +113,7 @@ def off_screen() -> Iterator[None]:
 
 @styled
 def new_panels(count: int, columns: int, height: float, width: float) -> list[Axes]:
-    """Make axes of a size in inches, side by side in a new figure."""
+    """Make axes side by side in a new figure, each of a size in inches."""
     columns = min(count, columns)
     rows = ceil(count / columns)
     figure = new_figure(height * rows, width * columns)
@@ -126,9 +126,9 @@ def get_figure(ax: Axes) -> Figure:
 
 
 def list_names(ax: Axes | None, names: Sequence[str], margin: float = 1.4) -> Axes:
-    """Turn the y axis of axes into a list of names, the first on top.
+    """List names along the y axis, the first on top.
 
-    New ones are as high as the names, and a margin in inches.
+    New axes are as high as the names, plus a margin in inches.
     """
     ax = ax or new_axes(margin + ROW_HEIGHT * len(names), LIST_WIDTH)
     ax.set_yticks(range(len(names)), names)
@@ -146,7 +146,7 @@ def check_fitted(model: Any) -> None:
 
 
 def get_result(given: Any, variable: str, make: Callable[..., Any], call: str, *rows: Any) -> Any:
-    """Return the Dataset to draw, with this variable: the given one, or that of a model and rows.
+    """Return the Dataset to draw: the given one, which has `variable`, or that of a model and rows.
 
     `call` is how a user writes `make`, such as "calibration(model, X, y)".
     """
@@ -156,7 +156,7 @@ def get_result(given: Any, variable: str, make: Callable[..., Any], call: str, *
     if has_rows or variable not in getattr(given, "data_vars", ()):
         types = [type(each).__name__ for each in (given, *rows) if each is not None]
         raise TypeError(
-            f"expected the arguments of {call}, or its result and all else by name; "
+            f"expected the arguments of {call}, or its result, and all others by name; "
             f"got {', '.join(types)}."
         )
     return given
@@ -171,16 +171,16 @@ def check_most(most: Any) -> None:
 def find_classes(labels: Sequence[Any], classes: Sequence[Any]) -> list[int]:
     """Return the places of the named classes among all labels."""
     if isinstance(classes, str):
-        raise ValueError(f"classes must be a list of labels, got {classes!r}: say [{classes!r}].")
+        raise ValueError(f"classes must be a list of labels, got {classes!r}: write [{classes!r}].")
     if not len(classes) or any(label not in labels for label in classes):
         raise ValueError(f"classes must be some of {list(labels)}, got {list(classes)}.")
     return [labels.index(label) for label in classes]
 
 
 def choose_pair(labels: list[Any], best: Array, classes: Sequence[Any] | None) -> list[int]:
-    """Return the places of two classes: those that are named, or the two that are best."""
+    """Return the places of two classes: the named ones, or the two best."""
     if len(labels) < 2:
-        raise ValueError(f"one class is drawn against another, and there is only {labels}.")
+        raise ValueError(f"two classes are needed, and there is only {labels}.")
     if classes is None:
         return np.argsort(-best, kind="stable")[:2].tolist()
     pair = find_classes(labels, classes)
@@ -193,23 +193,23 @@ def choose_pair(labels: list[Any], best: Array, classes: Sequence[Any] | None) -
 
 
 def short(name: Any, letters: int = MAX_LETTERS) -> str:
-    """Return a name as figures have it."""
+    """Shorten a name for a figure."""
     return shorten(name, letters)
 
 
 def class_line(place: int, width: float = 1.8) -> dict[str, Any]:
-    """Return the look of the line of a class."""
+    """Return the style of the line of a class."""
     return {"color": COLOURS[place], "dashes": DASHES[place], "linewidth": width}
 
 
 def place_bar(k: int, bars: int) -> tuple[float, float]:
-    """Return how far a bar is from the middle of its group, and its width."""
+    """Return the offset of a bar from the middle of its group, and its width."""
     width = 0.84 / bars
     return (k - (bars - 1) / 2) * width, 0.9 * width
 
 
 def format_tick(value: float, _place: float) -> str:
-    """Format a number at an axis."""
+    """Format the number at a tick."""
     return number(value)
 
 
@@ -232,7 +232,7 @@ def mark_shares(ax: Axes) -> None:
 def add_legend(
     ax: Axes, *, outside: bool, keys: Sequence[Any] | None = None, title: str | None = None
 ) -> None:
-    """Add a legend: within the axes, or below those of a new figure, which gets taller by it."""
+    """Add a legend: within the axes, or below those of a new figure, which is made taller."""
     look: Any = {
         "handles": ax.get_legend_handles_labels()[0] if keys is None else keys,
         "title": title,
@@ -256,7 +256,7 @@ def add_legend(
 
 
 def add_probabilities(ax: Axes, label: str) -> None:
-    """Add an axis of probabilities above one of log-odds, its ticks at even powers of ten."""
+    """Add an axis of probabilities above one of log-odds, with evenly spaced ticks."""
     powers: Any = (lambda log_odds: log_odds / DECADE, lambda power: power * DECADE)
     above = ax.secondary_xaxis("top", functions=powers)
     above.xaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 5, 10]))
@@ -267,7 +267,7 @@ def add_probabilities(ax: Axes, label: str) -> None:
 
 
 def _format_probability(power: float) -> str:
-    """Format the probability of odds that are this power of ten."""
+    """Format the probability whose odds are 10**power."""
     if power < -3:
         return power_of_ten(round(power))
     if power > 3:
@@ -280,8 +280,8 @@ def _format_probability(power: float) -> str:
 def svg(ax: Axes, label: str, salt: str = "bayesnb", wide: float | None = None) -> str:
     """Return the figure as inline SVG, with `label` for screen readers.
 
-    Each figure of a page needs a different salt: it goes into the ids. `wide` is its width in
-    inches, if that is not the one it was drawn with.
+    Each figure of a page needs a different salt, which goes into the ids. `wide` is the width in
+    inches, if it differs from that of the figure.
     """
     figure = get_figure(ax)
     buffer = StringIO()

@@ -1,4 +1,4 @@
-"""Words that speak for each class: log ratios of their shares as points, with intervals."""
+"""Words that favour each class: log ratios of their shares as points, with intervals."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -38,10 +38,10 @@ def plot_words(
     ci_prob: float | None = None,
     ax: Axes | None = None,
 ) -> Axes | Array:
-    """Draw the words that speak most for each class: how much more often it uses them than others.
+    """Draw the words that most favour each class: how much more often it uses them than others.
 
-    Words are in the order of the lower ends of their intervals, so that one seen once does not come
-    first for its rarity. Where an interval spans more than a factor of ten the dot is hollow.
+    Words are sorted by the lower ends of their intervals, so that a word seen only once does not
+    come first. Where an interval spans more than a factor of ten, the dot is hollow.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ def plot_words(
     classes : sequence of labels, optional
         One panel each, by default the most frequent classes, at most eight.
     most : int, default 10
-        How many words of each class are drawn.
+        The number of words to draw for each class.
     ci_prob : float, optional
         The probability of the intervals, by default ArviZ's `rcParams["stats.ci_prob"]`.
     ax : matplotlib.axes.Axes, optional
@@ -92,7 +92,7 @@ def plot_words(
         whom = "each class"
         if classes is None and len(places) < len(labels):
             whom = f"the {len(places)} most frequent of {len(labels)} classes"
-        get_figure(panels[0]).suptitle(f"Words that speak for {whom}", x=0.01, ha="left")
+        get_figure(panels[0]).suptitle(f"Words that favour {whom}", x=0.01, ha="left")
     else:
         panels = [ax]
     for k, (panel, place, words) in enumerate(zip(panels, places, tables, strict=True)):
@@ -102,9 +102,9 @@ def plot_words(
 
 
 def _find_words(model: Any, places: Sequence[int], most: int, prob: float) -> list[Any]:
-    """Return the words of the largest block of counts that speak for each of these classes.
+    """Return the words of the largest block of counts that favour each of these classes.
 
-    Beside them are the log ratios of their shares, with intervals.
+    The tables have the log ratios of their shares, with intervals.
     """
     blocks = model.schema_.blocks
     with_words = [b for b, block in enumerate(blocks) if block.family.words]
@@ -124,7 +124,7 @@ def _find_words(model: Any, places: Sequence[int], most: int, prob: float) -> li
     counts = stats.counts[:, 0]
     with np.errstate(invalid="ignore"):
         cautious = ratios.mean - 2 * ratios.sd
-        # without smoothing, a word that no other class has has no ratio
+        # without smoothing, a word that no other class has is without a ratio
         speaks = (counts > 0) & (ratios.rest.a > 0) & (ratios.mean > 0)
     tables = []
     for c in places:
@@ -143,7 +143,7 @@ def _find_words(model: Any, places: Sequence[int], most: int, prob: float) -> li
 
 
 def _draw_words(ax: Axes, words: Any, place: int) -> None:
-    """Draw points with intervals in the colour of a class; those of wide intervals are hollow."""
+    """Draw points with intervals in the colour of a class; hollow if the interval is wide."""
     y = range(len(words))
     colour = COLOURS[place % MOST_CLASSES]
     ratio, lower, upper = np.exp(words[["ratio", "lower", "upper"]].clip(upper=MAX_LOG)).T.values
@@ -156,5 +156,5 @@ def _draw_words(ax: Axes, words: Any, place: int) -> None:
     ax.set_xscale("log", base=10 if upper.max(initial=1.0) > 100 else 2)
     ax.minorticks_off()
     ax.xaxis.set_major_formatter(format_tick)
-    label = "times as often as in others" if len(y) else "no word speaks for this class"
+    label = "times as often as in others" if len(y) else "no word favours this class"
     ax.set_xlabel(label, loc="right")

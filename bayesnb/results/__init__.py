@@ -1,7 +1,7 @@
-"""Results with labels: xarray's Datasets and ArviZ's trees. The only room that knows either.
+"""Labelled results: xarray Datasets and ArviZ trees. Only this room imports xarray and ArviZ.
 
-Each module here, and xarray or ArviZ with it, is imported when it is first asked for; so are the
-types of results, which signatures in other rooms therefore name in quotes.
+Each module here, and xarray or ArviZ with it, is imported on first use. So are the types of
+results, which signatures in other rooms therefore name in quotes.
 """
 
 from importlib import import_module

@@ -1,4 +1,4 @@
-"""Arrays as labelled Datasets that show themselves, and ArviZ's default for intervals."""
+"""Results as labelled Datasets that print as tables, and ArviZ's default for intervals."""
 
 from collections.abc import Hashable, Mapping, Sequence
 from functools import partial
@@ -33,23 +33,21 @@ from bayesnb.results.tables import (
 from bayesnb.selection.probability_scores import Calibration, Estimate, Reliability
 
 MAX_FAMILY_LETTERS = 30
-LARGE_EVIDENCE = 100.0  # nats; more says that a family is wrong rather than what it says
+LARGE_EVIDENCE = 100.0  # nats; more may be due to a family that does not fit
 ABOUT_SHAPES = (
-    "Where a family has the wrong shape, as a Gaussian for prices, that makes large factors too."
+    "A family of the wrong shape, such as a Gaussian for prices, makes large factors too."
 )
-EXPONENTS_KEPT = (
-    "The exponents (temper) of the other columns are kept, though a refit would find others."
-)
+EXPONENTS_KEPT = "The exponents (temper) of the other columns are kept; a refit would change them."
 BINS = ("predicted", "observed", "lower", "upper", "band_lower", "band_upper", "count")
 SHOWN_BINS = ("predicted", "observed", "lower", "upper", "count")
-NO_CHOICE = "All families are declared, or follow from the values of the columns."
+NO_CHOICE = "All families are declared or determined by the values of the columns."
 SCORES_OF_FAMILIES = (
     "Families, chosen by the leave-one-out score of the label (elpd in nats, larger is better)"
 )
 
 
 def ci_prob(value: float | None) -> float:
-    """Return the probability of an interval: the one given, or that of ArviZ's settings."""
+    """Return the probability of an interval: the given one, or ArviZ's default."""
     if value is None:
         from arviz_base import rcParams  # a second of imports
 
@@ -67,7 +65,7 @@ def dataset(
     attrs: Mapping[str, Any],
     kind: type[Result] = Result,
 ) -> Result:
-    """Label numbers of every row, `(r,)`, and of every row and class, `(r, c)`."""
+    """Label arrays by row, `(r,)`, and arrays by row and class, `(r, c)`."""
     coords = {"obs_id": coordinate(index), "class": coordinate(classes)}
     variables = along("obs_id", by_row) | along(("obs_id", "class"), by_class)
     return kind(variables, coords, dict(attrs))
@@ -102,7 +100,7 @@ def prediction_intervals(
 class LabelUncertainty(Result):
     """Entropy of each row's label in its two parts; `to_frame` has a row for each row.
 
-    The probabilities of the classes are columns there, `probability_<label>`.
+    Its columns include the class probabilities, `probability_<label>`.
     """
 
     __slots__ = ()
@@ -127,7 +125,7 @@ def label_uncertainty(
 
 
 def held_out_proba(proba: Array, index: Array, classes: Array, selection: str) -> xr.DataArray:
-    """Label the probabilities of rows that are held out, `(r, c)`."""
+    """Label held-out probabilities, `(r, c)`."""
     coords = {"obs_id": coordinate(index), "class": coordinate(classes)}
     return xr.DataArray(proba, coords, name="p", attrs={"selection": selection})
 
@@ -144,10 +142,10 @@ class LabelSets(Result):
 def prediction_sets(
     index: Array, classes: Array, p_values: Array, members: Array, attrs: Mapping[str, Any]
 ) -> Result:
-    """Label p-values and which labels are in the sets, `(r, c)`."""
+    """Label p-values and membership of labels in the sets, `(r, c)`."""
     names = np.array(list(map(str, classes.tolist())), object)
     texts = np.array(["|".join(names[each]) for each in members], str)
-    title = f"Sets that hold the label of {100 * attrs['coverage']:.3g} % of the rows"
+    title = f"Sets that contain the label of {100 * attrs['coverage']:.3g} % of the rows"
     by_class = {"p_value": p_values, "member": members}
     return dataset(index, classes, {"set": texts}, by_class, {"title": title, **attrs}, LabelSets)
 
@@ -162,7 +160,7 @@ class PointsTable(Result):
 
 
 def points(rows: Sequence[Mapping[str, Any]], classes: Array, base: Array, factor: float) -> Result:
-    """Label the points of cells, `(c,)` for each, and what their sum means."""
+    """Label the points of cells, `(c,)` for each, and the meaning of their sum."""
     variables: dict[str, Any] = {
         name: ("row", np.array([str(row[name]) for row in rows], str))
         for name in ("feature", "cell")
@@ -179,8 +177,8 @@ def points(rows: Sequence[Mapping[str, Any]], classes: Array, base: Array, facto
     at_zero = ", ".join(fixed(value, 2) for value in base.tolist())
     rounding = len({str(row["feature"]) for row in rows}) / 2
     title = (
-        f"Points: {doubling:.3g} more double {odds}; at 0 points the log-odds are {at_zero}; "
-        f"rounding moves a sum by at most {rounding:g}"
+        f"Points: +{doubling:.3g} doubles {odds}; at 0 points the log-odds are {at_zero}; "
+        f"rounding changes a sum by at most {rounding:g}"
     )
     coords = {"row": np.arange(len(rows)), "class": coordinate(classes)}
     return PointsTable(variables, coords, {"title": title})
@@ -189,7 +187,7 @@ def points(rows: Sequence[Mapping[str, Any]], classes: Array, base: Array, facto
 class Decisions(Result):
     """The action chosen for each row; `to_frame` has a row for each row.
 
-    The expected losses of all actions are columns there, `loss_<action>`.
+    Its columns include the expected losses of all actions, `loss_<action>`.
     """
 
     __slots__ = ()
@@ -199,14 +197,14 @@ class Decisions(Result):
 
 
 def decisions(rows: Array, actions: Sequence[Any], made: Decision, abstain: float | None) -> Result:
-    """Label the action of each row, None where none is chosen, and expected losses of all."""
+    """Label the action of each row, None if undecided, and the expected losses of all actions."""
     names = pd.Index(actions, tupleize_cols=False).to_numpy()
     chosen = names[made.action]
     attrs: dict[str, Any] = {"title": "Decisions with the least expected loss"}
     if abstain is not None:
         chosen = np.where(made.abstained, None, chosen.astype(object))
         attrs["abstain"] = abstain
-        attrs["note"] = f"To leave a row undecided costs {abstain:g}."
+        attrs["note"] = f"Leaving a row undecided costs {abstain:g}."
     variables = {
         "action": ("obs_id", chosen),
         "expected_loss": ("obs_id", made.expected_loss),
@@ -220,7 +218,7 @@ def decisions(rows: Array, actions: Sequence[Any], made: Decision, abstain: floa
 
 
 class FamilyChoices(Result):
-    """How families were chosen: leave-one-out scores of the label by each column alone.
+    """How families were chosen: leave-one-out scores of the label given each column alone.
 
     `to_frame` has a row for each column, and a column `elpd_<candidate>` for each candidate.
     """
@@ -230,14 +228,14 @@ class FamilyChoices(Result):
     _columns = ("chosen", "chosen_over", "elpd")
 
     def _shown(self) -> pd.DataFrame:
-        """Return the score of the family that was chosen, and the others."""
+        """Return the chosen families with their scores, and the other candidates."""
         elpd = self["elpd"].sel(candidate=self["chosen"])
         table = self[["chosen", "chosen_over"]].assign(elpd=elpd).to_dataframe()
         return table[["chosen", "elpd", "chosen_over"]]
 
 
 def choices(made: Sequence[Choice]) -> Result:
-    """Label the scores by each feature under each candidate family, and which was chosen."""
+    """Label the scores of candidate families by feature, and the chosen family."""
     scores = []
     chosen = []
     chosen_over = []
@@ -264,7 +262,7 @@ def choices(made: Sequence[Choice]) -> Result:
 
 
 def rejected(made: Sequence[Choice]) -> dict[Hashable, str]:
-    """Return for each feature the candidates that its family was chosen over, in words."""
+    """Return, as text for each feature, the candidates that its family was chosen over."""
     keys = [choice.key for choice in made]
     return dict(zip(keys, choices(made)["chosen_over"].values.tolist(), strict=True))
 
@@ -281,7 +279,7 @@ class ColumnLinks(Result):
 
 
 def links(block: Any, temper: Array, temper_sd: Array) -> Result:
-    """Label links between columns; `block` is None where none were found."""
+    """Label links between columns; `block` is None if there are none."""
     ends = []
     evidence = []
     in_forest = np.zeros(0, bool)
@@ -318,9 +316,9 @@ class MissingEvidence(Result):
 def missing_cells(
     names: Sequence[Hashable], gain: Array | None, temper: Array, temper_sd: Array
 ) -> Result:
-    """Label how much better flags of missing cells predict, and their exponents, `(f,)` each."""
+    """Label the gains by flags of missing cells, and their exponents, each `(f,)`."""
     variables = along("feature", {"gain": gain, "temper": temper, "temper_sd": temper_sd})
-    title = "Columns whose missing cells are evidence (gain in nats, by that alone)"
+    title = "Columns whose missing cells are evidence (gain in nats, from missingness alone)"
     return MissingEvidence(variables, {"feature": coordinate(names)}, {"title": title})
 
 
@@ -333,7 +331,7 @@ class ColumnsTogether(Result):
 
 
 def covariance(family: Any, names: Sequence[Hashable], temper: float, temper_sd: float) -> Result:
-    """Label the columns that are one Gaussian, and what is known of all of them."""
+    """Label the columns that are one Gaussian, and the attributes of the Gaussian."""
     bent = np.zeros(len(names), bool)  # levels have no tail
     bent[: len(family.places)] = family.scale.bent[: len(family.places)]
     variables: dict[str, Any] = along("feature", {"bent": bent})
@@ -353,7 +351,7 @@ def covariance(family: Any, names: Sequence[Hashable], temper: float, temper_sd:
 class Relevance(Result):
     """Evidence that each feature depends on the class; `to_frame` has a row for each feature.
 
-    The table that is shown begins with the largest log Bayes factor.
+    The printed table is sorted by log Bayes factor, the largest first.
     """
 
     __slots__ = ()
@@ -369,28 +367,28 @@ def relevant(
     prior: float,
     blocks: Mapping[str, float],
 ) -> Result:
-    """Label numbers of every feature, `(f,)`; those of blocks of words go into `attrs`."""
+    """Label values by feature, `(f,)`; values of blocks of words go into `attrs`."""
     attrs: dict[str, Any] = {
         "title": "Evidence that each feature depends on the class (log Bayes factor in nats)",
         "prior": prior,
     }
-    notes = [f"Probability of a dependence before the data: {prior:g}."]
+    notes = [f"Prior probability of a dependence: {prior:g}."]
     if blocks:
         attrs["block"] = list(blocks)
         attrs["block_log_bayes_factor"] = list(blocks.values())
     for name, value in blocks.items():
         notes.append(f"All words of {shorten(name, 60)} together: {fixed(value, 2)} nats.")
     if (values_of["log_bayes_factor"] > LARGE_EVIDENCE).any():
-        notes.append("Hundreds of nats do not say that a feature is important: see importance().")
+        notes.append("Hundreds of nats do not mean that a feature is important: see importance().")
         notes.append(ABOUT_SHAPES)
     attrs["note"] = "\n".join(notes)
     return Relevance(along("feature", values_of), {"feature": coordinate(names)}, attrs)
 
 
 class Importance(Result):
-    """What held-out log loss loses without each feature; `to_frame` has a row for each feature.
+    """Increase in held-out log loss without each feature; `to_frame` has a row for each feature.
 
-    The table that is shown begins with the most important feature.
+    The printed table begins with the most important feature.
     """
 
     __slots__ = ()
@@ -405,12 +403,12 @@ class Importance(Result):
 def important(
     names: Sequence[Hashable], estimate: Array, temper: Array, attrs: Mapping[str, Any]
 ) -> Result:
-    """Label what is lost without each feature, its interval, `(3, f)`, and exponents, `(f,)`."""
+    """Label importances with their intervals, `(3, f)`, and exponents, `(f,)`."""
     kind = describe_intervals(attrs["ci_prob"])
     note = f"Log loss of the whole model: {number(attrs['log_loss'])}."
     if attrs["exponents"] == "kept":
         note = f"{note}\n{EXPONENTS_KEPT}"
-    title = f"What held-out log loss loses without each feature (nats a row), with {kind}"
+    title = f"Increase in held-out log loss without each feature (nats per row), with {kind}"
     about = {"title": title, "note": note, **attrs}
     values_of = dict(zip(Importance._columns, (*estimate, temper), strict=True))
     return Importance(along("feature", values_of), {"feature": coordinate(names)}, about)
@@ -420,7 +418,7 @@ class Dependence(Result):
     """Evidence that columns depend on each other within the classes.
 
     `to_frame` has a row for each pair, (feature, feature_2), in the table's order, and a column for
-    each class, `log_bayes_factor_<label>`. The table that is shown begins with the strongest pair.
+    each class, `log_bayes_factor_<label>`. The printed table begins with the strongest pair.
     """
 
     __slots__ = ()
@@ -461,18 +459,18 @@ def dependent(names: Sequence[Hashable], classes: Array, log_bayes_factor: Array
 
 
 def tuning(columns: Mapping[str, Any]) -> TitledFrame:
-    """Return the scores of the labels before and after priors were tuned, with a title."""
+    """Return the scores of the labels before and after tuning the priors, with a title."""
     table = pd.DataFrame(columns, ["before", "after"])
-    return add_title(table, "Leave-one-out log score of the labels, before and after the tuning")
+    return add_title(table, "Leave-one-out log score of the labels, before and after tuning")
 
 
 # Calibration
 
 
 class CalibrationResult(Result):
-    """Predicted probabilities beside observed shares; `to_frame` has a row for each class and bin.
+    """Predicted probabilities and observed shares; `to_frame` has a row for each class and bin.
 
-    The table that is shown is of the predicted label.
+    The printed table is that of the predicted label.
     """
 
     __slots__ = ()
@@ -496,8 +494,8 @@ def calibration(
 ) -> xr.Dataset:
     """Label bins by class, curves by row, and scores.
 
-    Names of bins and curves of the predicted label begin with `top_`; of scores, which are its own,
-    those of each class begin with `class_`.
+    Names of bins and curves of the predicted label begin with `top_`, and names of scores of each
+    class with `class_`.
     """
     of_classes = [_tabulate(label, attrs["bins"]) for label in result.classes]
     of_top = _tabulate(result.top, attrs["bins"])
@@ -527,7 +525,7 @@ def calibration(
 def _tabulate(label: Reliability, size: int) -> xr.Dataset:
     """Return bins, curve and calibration error of one label.
 
-    The last bins are empty where rows of equal probability leave fewer.
+    The last bins are empty if rows of equal probability leave fewer bins.
     """
     bins = pd.DataFrame(vars(label.bins)).reindex(range(size)).fillna({"count": 0.0})
     curve = pd.DataFrame(vars(label.curve)).rename(columns="curve_{}".format)
@@ -545,7 +543,7 @@ def _list_ends(name: str, estimate: Estimate) -> dict[str, float]:
 def _describe_calibration(result: Calibration) -> str:
     scores = result.scores
     return (
-        "Calibration, each row predicted by a model that has not learnt it\n"
+        "Calibration, each row predicted by a model fitted without it\n"
         f"Accuracy {interval(*scores.accuracy, 3)}; log loss {interval(*scores.log_loss, 3)}; "
         f"Brier score {interval(*scores.brier, 3)}\n"
         f"Expected calibration error {interval(*result.top.ece, 3)}; a calibrated model would show "

@@ -1,11 +1,11 @@
-"""Draws of a fitted model with labels: probabilities, and a tree of the groups of ArviZ.
+"""Labelled draws of a fitted model: probabilities, and a tree of ArviZ's groups.
 
-The draws are exact and independent; chains are only what ArviZ expects. Every group has the same
-theta behind it.
+The draws are exact and independent; they are split into chains because ArviZ expects chains. The
+groups `prior` and `prior_predictive` share their draws of theta, and so do all other groups.
 
-Columns of one family lie on one axis, whichever blocks they are of: `feature`, or
-`<family>_feature` where several families have one. A column of levels has a variable and an axis of
-its own, `theta_<column> (class, <column>_level)`, and so has a table of several,
+Columns of one family share an axis, even in different blocks: `feature`, or `<family>_feature` if
+several families have such an axis. A column of levels has its own variable and axis,
+`theta_<column> (class, <column>_level)`. So does a table of several columns,
 `theta_<a,b> (class, <a,b>_combination)`: the combinations that were seen, and all others as one.
 Covariances are `(class, feature, feature_2)`, with zeros between blocks.
 """
@@ -45,7 +45,7 @@ from bayesnb.model.schema import Block
 from bayesnb.results.replicated import ROW_AXIS, Variables, replicate_columns
 from bayesnb.results.tables import TitledFrame, add_title, coordinate, level_labels
 
-Symbol = tuple[str, int | None]  # a pattern, as "theta{}", and the feature whose levels it has
+Symbol = tuple[str, int | None]  # a pattern such as "theta{}", and the feature with its levels
 Names = dict[Symbol, tuple[str, str]]  # name, axis
 
 LIBRARY_ATTRS = {
@@ -65,18 +65,18 @@ NEEDS = {  # what each group needs, in the order of the tree
     "constant_data": "",
 }
 MCMC_ATTRS = {**LIBRARY_ATTRS, "sampling": "MCMC"}
-MAX_BYTES = 512 << 20  # of theta in a tree of a sampler
-MAX_ENTRIES = 200  # of a variable that are diagnosed
-ELSEWHERE = "(elsewhere)"  # in a table of combinations, all that were not seen
+MAX_BYTES = 512 << 20  # of theta in the tree of a sampler, and of some groups
+MAX_ENTRIES = 200  # of each variable, for diagnostics
+ELSEWHERE = "(elsewhere)"  # all unseen combinations of a table
 NOT_DRAWN = ("observed_data", "constant_data")
 
 
 @dataclass(frozen=True, eq=False)
 class RowsToDraw:
-    """Rows to draw for: their names and cells, and their columns and codes of classes where known.
+    """Rows to draw for: names, cells, codes of classes if known, and columns to replicate.
 
-    Labels are drawn from `held_out`, their probabilities, `(r, c)`, where these are given. Columns
-    that are not among these are not drawn again, and probabilities are kept unless they are many.
+    If `held_out` is given, labels are drawn from these probabilities, `(r, c)`. `keep_proba` is
+    False if the probabilities would be too large to keep.
     """
 
     index: Array
@@ -118,14 +118,14 @@ class DrawPlan:
 
 
 def label_axes(variables: Variables, coords: Mapping[str, Array]) -> xr.Dataset:
-    """Label the axes of variables, and the classes, of which some variables are codes."""
+    """Label the axes of variables, and the classes, as some variables are codes of classes."""
     data = xr.Dataset(variables)
     dims = ["class", *map(str, data.dims)]
     return data.assign_coords({dim: coords[dim] for dim in dims})
 
 
 def add_time(attrs: Mapping[str, Any]) -> dict[str, Any]:
-    """Return attributes of a tree with the time at which it is made."""
+    """Return attributes of a tree with its time of creation."""
     return {**attrs, "created_at": datetime.now(UTC).isoformat()}
 
 
@@ -141,7 +141,7 @@ def count_bytes(variables: Variables) -> int:
 class Layout:
     """Names and axes of the parameters of every block.
 
-    A table of combinations has the entries that its belief has.
+    A table of combinations has the entries of its belief.
     """
 
     classes: Array
@@ -168,7 +168,7 @@ class Layout:
     def name(self, parts: Sequence[Iterable[Symbol]]) -> list[Names]:
         """Return the names and axes of the arrays of every block, by symbol and feature.
 
-        Of a name that two families have, each has its own.
+        A name that two families share gets the family as a prefix.
         """
         families: dict[str, set[str]] = defaultdict(set)
         for block, symbols in zip(self.blocks, parts, strict=True):
@@ -206,10 +206,10 @@ class Layout:
 
     @cached_property
     def _places(self) -> list[list[tuple[str, str]]]:
-        """What a variable's name says of its column, and the axis, by feature of every block.
+        """The suffix of variables and the axis, by feature of every block.
 
-        A block whose columns share an axis has one entry, without a name. Text for columns of
-        levels has no '/', and is such that no two names or axes are equal.
+        A block whose columns share an axis has one entry, with an empty suffix. Suffixes of columns
+        of levels have no '/', and keep all names and axes distinct.
         """
         numeric = {_family(block) for block in self.blocks if not _has_levels(block)}
         taken: set[str] = set()
@@ -233,13 +233,13 @@ class Layout:
 
 
 def layout_of(fitted: Fitted) -> Layout:
-    """Return the layout of what was learnt; entries of a table are those of its posterior."""
+    """Return the layout of a fitted model; entries of a table are those of its posterior."""
     blocks = fitted.schema.columns_alone.blocks
     return Layout(fitted.classes, blocks, fitted.model.posterior.blocks[: len(blocks)])
 
 
 def combinations(block: Block, belief: Any) -> list[str]:
-    """Return the labels of a table's entries: combinations of levels, and all unseen ones."""
+    """Return the labels of a table's entries: combinations of levels, and one for all unseen."""
     columns = []
     for j, codes in enumerate(belief.combinations.T):
         columns.append(level_labels(block, j).astype(str)[codes])
@@ -291,7 +291,7 @@ def probabilities(fitted: Fitted, rows: RowsToDraw, plan: DrawPlan) -> xr.DataAr
 
 
 def refuse_probabilities(plan: DrawPlan, rows: int, classes: int) -> None:
-    """Raise where the probabilities of all draws, rows and classes would take too much memory."""
+    """Raise if the probabilities of all draws, rows and classes would take too much memory."""
     refuse_large(
         f"{plan.chains} chains of {plan.draws} draws for {rows} rows and {classes} classes",
         8.0 * plan.size * rows * classes,
@@ -322,21 +322,20 @@ def tree(
     improper = _find_improper(fitted, proper, "posterior")
     if improper:
         raise ValueError(
-            f"{improper}, so nothing can be drawn from it. Give a proper prior, or rows of every "
-            "class."
+            f"{improper}, so it has no draws. Use a proper prior, or give rows of every class."
         )
     chosen = _choose(groups, lacking)
     attrs = add_time({**LIBRARY_ATTRS, **fitted.temper_attributes})
     omitted = []
     if groups is None and "prior" in lacking:
-        omitted.append(f"prior, log_prior, prior_predictive: they need {lacking['prior']}")
+        omitted.append(f"prior, log_prior, prior_predictive: need {lacking['prior']}")
     drawn_for = rows
     if drawn_for is not None and rows is not None and rows.codes is not None:
         if plan.size * count_bytes(rows.columns) > MAX_BYTES:
-            omitted.append("columns of X drawn again: there are too many numbers")
+            omitted.append("replicated columns of X: too large")
             drawn_for = replace(drawn_for, columns={})
         if 8 * plan.size * len(rows.codes) * len(fitted.classes) > MAX_BYTES:
-            omitted.append("p in posterior_predictive: there are too many numbers")
+            omitted.append("p in posterior_predictive: too large")
             drawn_for = replace(drawn_for, keep_proba=False)
     if omitted:
         attrs["omitted"] = "; ".join(omitted)
@@ -366,7 +365,7 @@ def tree(
 
 
 def describe_group(group: str, rows: RowsToDraw | None) -> dict[str, str]:
-    """Return what the variables of a group are, as its attributes."""
+    """Return attributes of a group that describe its variables."""
     if group == "log_likelihood":
         return {"y": "log p(y | x, theta)", "row": "log p(x, y | theta)"}
     if group == "posterior_predictive":
@@ -384,7 +383,7 @@ def has_fixed_classes(model: Model) -> bool:
 
 
 def _list_lacking(fitted: Fitted, rows: RowsToDraw | None) -> dict[str, str]:
-    """Return the groups that cannot be had of what is given, and what they need."""
+    """Return the groups that cannot be made from the given rows and prior, and what they need."""
     given = ""
     if rows is not None:
         given = "X" if rows.codes is None else "X and y"
@@ -401,7 +400,7 @@ def _list_lacking(fitted: Fitted, rows: RowsToDraw | None) -> dict[str, str]:
 
 
 def _find_improper(fitted: Fitted, proper: Sequence[Array], kind: str) -> str:
-    """Return which column has an improper prior or posterior in which class; "" for none."""
+    """Return text that names an improper column and its class; "" for none."""
     blocks = fitted.schema.columns_alone.blocks
     for block, is_proper in zip(blocks, proper, strict=False):  # links come last
         if not is_proper.all():
@@ -412,9 +411,9 @@ def _find_improper(fitted: Fitted, proper: Sequence[Array], kind: str) -> str:
 
 
 def _choose(groups: Sequence[str] | str | None, lacking: Mapping[str, str]) -> list[str]:
-    """Return the groups to fill; an error for one that was asked for and cannot be had.
+    """Return the groups to fill; raise if a requested group cannot be made.
 
-    By default these are all that can be; rows with labels are checked and not predicted.
+    By default, these are all that can be made, without `predictions` for rows with labels.
     """
     if groups is None:
         groups = [group for group in NEEDS if group not in lacking]
@@ -428,7 +427,7 @@ def _choose(groups: Sequence[str] | str | None, lacking: Mapping[str, str]) -> l
             raise ValueError(f"groups: {group!r} is not one of {', '.join(NEEDS)}.")
         if group in lacking:
             raise ValueError(
-                f"groups: {group!r} needs {lacking[group]}. Give that, or leave the group out."
+                f"groups: {group!r} needs {lacking[group]}. Provide it, or leave out the group."
             )
     return [group for group in NEEDS if group in groups]
 
@@ -486,7 +485,7 @@ def _draw_groups(
 
 
 def predict_prior(theta: Theta, layout: Layout, rows: Any, rng: np.random.Generator) -> Variables:
-    """Return labels drawn from the prior, `(s, r)`, and columns of the classes observed."""
+    """Return labels drawn from the prior, `(s, r)`, and columns given the observed classes."""
     shares = theta.class_probs.probability[:, None]
     proba = np.broadcast_to(shares, (len(shares), len(rows.codes), shares.shape[-1]))
     variables: Variables = {"y": (ROW_AXIS, draw_level(proba, rng).astype(np.int32))}
@@ -496,7 +495,7 @@ def predict_prior(theta: Theta, layout: Layout, rows: Any, rng: np.random.Genera
 
 
 def parameters(theta: Theta, layout: Layout, certain: bool) -> Variables:
-    """Return theta by variables, `(s, c, ...)`, without the class prior where that is fixed."""
+    """Return theta by variables, `(s, c, ...)`, without the class prior if that is fixed."""
     variables: Variables = {}
     if not certain:
         variables["class_prob"] = ("class",), theta.class_probs.probability
@@ -515,7 +514,7 @@ def _arrange(layout: Layout, theta: Theta, parts: Sequence[Parts]) -> Variables:
 
 @dataclass(frozen=True, eq=False)
 class GroupDraws:
-    """Some draws of theta, at their place among all: a method for each group that is drawn."""
+    """Some draws of theta and their place among all, with a method for each group that is drawn."""
 
     fitted: Fitted
     layout: Layout
@@ -523,7 +522,7 @@ class GroupDraws:
     theta: Theta
     place: slice
     rows: Any
-    opened: Any  # theta with entries for all that the rows hold
+    opened: Any  # theta with entries for all cells of the rows
     additions: Any  # to the scores of the rows
     rng: np.random.Generator  # of labels
 
@@ -547,7 +546,7 @@ class GroupDraws:
         return variables
 
     def log_likelihood(self) -> Variables:
-        """Return log p(y | x, theta), under the exponents found, and log p(x, y | theta)."""
+        """Return log p(y | x, theta), with the exponents found, and log p(x, y | theta)."""
         fitted = self.fitted
         cells = self.rows.cells
         codes = self.rows.codes
@@ -556,7 +555,7 @@ class GroupDraws:
         for rows, joint in self.opened.by_rows(cells, fitted.exponents, self.n_jobs):
             joint += self.additions.shift[rows, None]
             total = logsumexp(joint, axis=2)
-            total[np.isneginf(total)] = 0.0  # no label is possible of a row that is impossible
+            total[np.isneginf(total)] = 0.0  # a row that is impossible has no possible label
             of_labels[:, rows] = (_pick(joint, codes[rows]) - total).T
         for rows, joint in self.opened.by_rows(cells, fitted.joint_exponents, self.n_jobs):
             of_rows[:, rows] = _pick(joint, codes[rows]).T
@@ -579,7 +578,7 @@ class GroupDraws:
         return {"y": (ROW_AXIS, y), "p": (("obs_id", "class"), p)}
 
     def posterior_predictive(self) -> Variables:
-        """Return labels that are drawn, their probabilities, and columns that are drawn again."""
+        """Return drawn labels, their probabilities, and replicated columns."""
         variables = self.predictions()
         rows = self.rows
         if rows.held_out is not None:
@@ -610,7 +609,7 @@ def sampled_tree(
     index: Array | None = None,
     codes: Any = None,
 ) -> xr.DataTree:
-    """Return hyperparameters and sampler statistics as they came, theta, and labels if given.
+    """Return the sampler's hyperparameters and statistics, theta, and labels if given.
 
     `parts` yields theta by variable, `(s, ...)`, for some draws at a time, chain after chain.
     """
@@ -640,7 +639,7 @@ def sampled_tree(
 def _merge(sampled: xr.Dataset, drawn: xr.Dataset, names: Variables) -> xr.Dataset:
     """Merge the sampler's variables with our draws of theta, which replace the sampler's.
 
-    A family's later blocks are numbered by the sampler.
+    The sampler numbers the later blocks of a family.
     """
     drawn = drawn.assign_coords(chain=sampled["chain"], draw=sampled["draw"])
     ours = [name for name in sampled if {name, re.sub(r"_\d+$", "", str(name))} & names.keys()]
@@ -653,7 +652,7 @@ def _merge(sampled: xr.Dataset, drawn: xr.Dataset, names: Variables) -> xr.Datas
 
 
 def describe_sampler(traces: Any) -> dict[str, Any]:
-    """Return attributes of a tree that say what made it."""
+    """Return attributes of a tree that name its sampler."""
     attrs = traces["posterior"].attrs
     sampler = f"{attrs.get('inference_library')} {attrs.get('inference_library_version')}"
     return {**add_time(MCMC_ATTRS), "sampler": sampler}
@@ -674,8 +673,8 @@ def summarise(tree: xr.DataTree, var_names: Any, ci_prob: float | None) -> Title
 def diagnose(posterior: xr.Dataset) -> pd.DataFrame:
     """Return the largest r_hat and the fewest effective draws, in bulk or tails, by variable.
 
-    Where they are undefined, because draws are very few or not finite, r_hat is infinite and no
-    draw is effective. One chain has no r_hat.
+    Where they are undefined, because draws are very few or not finite, r_hat is infinite and `ess`
+    is 0. One chain has no r_hat.
     """
     import arviz_stats as azs  # a second of imports
 

@@ -18,7 +18,7 @@ STACKING = "stacking"
 
 
 class ShownScores(ELPDData):
-    """ArviZ's scores with a frame, and HTML for a notebook."""
+    """ArviZ's ELPDData with `to_frame`, and HTML for notebooks."""
 
     def to_frame(self) -> pd.DataFrame:
         """Return the score of each row as a pandas DataFrame.
@@ -42,9 +42,10 @@ class ShownScores(ELPDData):
 
 
 class ExactLOO(ShownScores, ELPDDataLOO):
-    """Leave-one-out in closed form, from no draws, and so without a Pareto k.
+    """Leave-one-out in closed form: without draws, and so without a Pareto k.
 
-    `elpd_i.attrs["selection"]` says what the rows chose, and whether a held-out row leaves it.
+    `elpd_i.attrs["selection"]` says what was chosen from the rows, and whether the choice excludes
+    each held-out row.
     """
 
     def _header(self) -> str:
@@ -57,7 +58,7 @@ class ExactKFold(ShownScores, ELPDDataLOOKFold):
 
 
 class SampledLOO(ShownScores, ELPDDataLOO):
-    """Leave-one-out by draws, with the Pareto k of each row's weights."""
+    """Leave-one-out from draws, with the Pareto k of each row's weights."""
 
 
 def elpd(
@@ -102,8 +103,8 @@ def compared(
 ) -> pd.DataFrame:
     """Return ArviZ's table of models.
 
-    Its stacking exponentiates each row's scores as they are, which would underflow: it is given
-    them less the best of the row.
+    Its stacking exponentiates the scores of each row, which would underflow: the best score of the
+    row is subtracted first.
     """
     best = np.max([pointwise.shares for pointwise in models.values()], axis=0)
     method = method or STACKING
@@ -121,6 +122,6 @@ def compared(
 
 def smooth_tail(log_density: Array) -> tuple[Array, float]:
     """Return log weights of a row's draws with a smoothed tail, and the Pareto k of the tail."""
-    with np.errstate(all="ignore"):  # of weights that leave the range of floats
+    with np.errstate(all="ignore"):  # weights beyond the range of floats
         log_weight, k = array_stats.psislw(log_density)
     return log_weight, float(k)

@@ -19,7 +19,7 @@ from bayesnb.model.powers import Numbers, feature_exponents
 from bayesnb.model.schema import Block
 from bayesnb.results.tables import MAX_ROWS, Result, coordinate, level_labels
 
-CLASS_TERMS = {  # of the class's own part, beside the features'
+CLASS_TERMS = {  # the terms of the class itself, beside those of features
     "evidence": "class_term",
     "sd": "class_term_sd",
     "predictive": "predictive_class_term",
@@ -28,18 +28,18 @@ AXES = {1: ("class",), 2: ("obs_id", "class"), 3: ("obs_id", "class", "feature")
 CLASS_ROW = "(class frequency)"
 TOTAL = "(total)"
 INTERCEPT = "(intercept)"
-MAX_FEATURES = 12  # shown of a row
+MAX_FEATURES = 12  # printed for a row
 TOLERANCE = 1e-6  # of a sum of features, relative
 MAX_LETTERS = 44  # of a feature and its cell
-MAX_CELL_LETTERS = 28  # the cells of a link are seen, if not all of its name
+MAX_CELL_LETTERS = 28  # the cells of a link are printed, even if its name is shortened
 
 
 class RowExplanations(Result):
     """What each feature of each row adds to the scores of the classes.
 
     `to_frame` has a row for each (obs_id, class, feature), with `cell`, `evidence`, `sd` and
-    `predictive`; the class's own part is the feature "(class frequency)", so that `evidence` adds
-    up to the score.
+    `predictive`; the term of the class itself is the feature "(class frequency)", so `evidence`
+    adds up to the score.
     """
 
     __slots__ = ()
@@ -47,7 +47,7 @@ class RowExplanations(Result):
     _columns = ("evidence", "sd", "predictive")
 
     def _terms(self) -> xr.Dataset:
-        """Return the terms of the scores, the class's own part as the first feature."""
+        """Return the terms of the scores, with that of the class itself as the first feature."""
         first = _first_feature(self, CLASS_TERMS, CLASS_ROW).assign(cell="")
         features = self[["cell", *self._columns]]
         return xr.concat([first, features], "feature", data_vars="all")
@@ -59,8 +59,8 @@ class RowExplanations(Result):
     def _shown(self) -> pd.DataFrame:
         """Return a line for each of the features that differ most, and a column for each class.
 
-        In a model with links they are log predictives: where a class has no row with both cells of
-        a link, the posterior mean of its log-ratio may be far below the log of the mean.
+        In a model with links, the lines are log predictives: where a class has no row with both
+        cells of a link, the posterior mean of its log-ratio may be far below the log of the mean.
         """
         terms = self._terms().transpose("obs_id", "feature", "class")
         if "links" in self["cell"].attrs:
@@ -78,7 +78,7 @@ class RowExplanations(Result):
 
 
 def _describe_row(terms: xr.Dataset) -> pd.DataFrame:
-    """Return the class's own part, features, the rest together, and the total, by class."""
+    """Return lines for the class itself, features, the sum of the rest, and the total, by class."""
     means = terms["evidence"].values
     sds = terms["sd"].values
     with np.errstate(invalid="ignore"):
@@ -125,7 +125,7 @@ def explain_regression(
     cells: Sequence[Cells],
     arrays: Mapping[str, Array],
 ) -> Result:
-    """Label the explanation of a regression, whose features are in the order of the table.
+    """Label the explanation of a regression, with features in the order of the table.
 
     All words of a list are one feature.
     """
@@ -149,7 +149,7 @@ def list_features(
 ) -> Features:
     """Return the features of all blocks; `words` are the columns that are features by themselves.
 
-    They are None for a block of which every column is, or of which all columns are one feature.
+    `words` is None for a block if every column is a feature, or if all columns are one feature.
     """
     names: list[Hashable] = []
     columns_of: list[Hashable] = []
@@ -206,8 +206,8 @@ def explanation_dataset(
         odds = "log-odds of the prediction"
     attrs = {
         "title": f"What each feature adds to the scores of the classes (nats, {kind})",
-        "note": f"(total) of one class less that of another is their {odds}; "
-        "what all classes share says nothing.",
+        "note": f"(total) of one class minus that of another is their {odds}; "
+        "terms equal in all classes cancel.",
     }
     variables: dict[str, Any] = {name: (AXES[array.ndim], array) for name, array in arrays.items()}
     variables["cell"] = ("obs_id", "feature"), features.texts, features.attrs
@@ -216,7 +216,7 @@ def explanation_dataset(
 
 
 def _first_feature(data: xr.Dataset, terms: Mapping[str, str], name: str) -> xr.Dataset:
-    """Return terms that no feature has as variables of a feature of their own."""
+    """Return terms that belong to no feature as variables of an additional feature."""
     variables = {variable: data[term] for variable, term in terms.items()}
     return xr.Dataset(variables).expand_dims(feature=[name])
 
@@ -241,7 +241,7 @@ class LinearForms(Result):
         return both.to_dataframe(dim_order=list(self._axes))
 
     def _shown(self) -> pd.DataFrame:
-        """Return a column for each class but the one against which the others are shown."""
+        """Return a column for each class except the reference class."""
         table = self._frame()
         texts = list(map(plus_minus, table["w"], table["w_sd"]))
         by_class = pd.Series(texts, table.index).unstack("class", sort=False)
@@ -278,7 +278,7 @@ def terms_of(blocks: Sequence[Block]) -> Terms:
 def linear_form(
     form: Form, classes: Array, features: Mapping[str, Any], attrs: Mapping[str, object]
 ) -> Result:
-    """Label a linear form, whose features have these coordinates."""
+    """Label a linear form with the coordinates of its features."""
     against = f" against {attrs['against']}" if "against" in attrs else ""
     estimate = f", estimate {attrs['estimate']}" if "estimate" in attrs else ""
     title = f"Weights of the linear scores of the classes{against} (± posterior sd{estimate})"

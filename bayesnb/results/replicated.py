@@ -1,8 +1,8 @@
-"""Columns of rows as they were, and drawn again from p(x | y, theta), for ArviZ's checks of them.
+"""Columns as observed, and as replicated from p(x | y, theta), for ArviZ's predictive checks.
 
-A column has a variable under its name, `(obs_id,)`: numbers as they are, flags as 0 and 1, levels
-as places among the column's levels, NaN where a cell is missing. Blocks of words have none, and
-sparse tables. Links between columns are left out, as they have no parameters in the tree.
+A column has a variable under its name, `(obs_id,)`: numbers unchanged, flags as 0 and 1, levels as
+indices among the column's levels, NaN where a cell is missing. Blocks of words and sparse tables
+have no variables. Links between columns are left out, as they have no parameters in the tree.
 """
 
 from collections.abc import Hashable, Sequence
@@ -16,12 +16,12 @@ from bayesnb.model.schema import Block, Schema
 from bayesnb.numerics.views import EVERY, FLOATS, numbers, readable
 
 Variables = dict[str, tuple[tuple[str, ...], Array]]  # name -> dims, array
-RESERVED = ("y", "p", "class_prob")  # names of variables that are no columns
+RESERVED = ("y", "p", "class_prob")  # names of variables that are not columns
 ROW_AXIS = ("obs_id",)
 
 
 def has_columns(block: Block) -> bool:
-    """Return whether the block's columns are drawn: those of words are not."""
+    """Return whether the block's columns are replicated: those of words are not."""
     return not (block.family.words or block.repeats)
 
 
@@ -32,7 +32,7 @@ def name_variable(column: Hashable) -> str:
 
 
 def observe_columns(schema: Schema, table: Table, cells: Sequence[Cells]) -> Variables:
-    """Return the columns of a table, of whose blocks these are the cells."""
+    """Return the columns of a table, given the cells of its blocks."""
     variables: Variables = {}
     if isinstance(table, SparseTable):
         return variables
@@ -52,7 +52,7 @@ def observe_columns(schema: Schema, table: Table, cells: Sequence[Cells]) -> Var
 def replicate_columns(
     theta: Theta, blocks: Sequence[Block], codes: Array, rng: np.random.Generator
 ) -> Variables:
-    """Draw columns of rows of these classes, `(s, r)`, for each draw of theta."""
+    """Draw columns for rows of these classes, `(s, r)`, for each draw of theta."""
     draws, classes = theta.shape
     owner = (np.arange(draws)[:, None] * classes + codes).ravel()
     variables: Variables = {}

@@ -1,4 +1,4 @@
-"""Results that show themselves as tables: a title, a frame as pandas prints it, a note."""
+"""Results that print as tables: a title, a pandas frame, and notes."""
 
 from abc import abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
@@ -25,11 +25,11 @@ from bayesnb.formatting import (
 )
 from bayesnb.model.schema import Block
 
-MAX_ROWS = 20  # shown of a table: half of them from its beginning, half from its end
+MAX_ROWS = 20  # of a printed table: half from its beginning, half from its end
 MAX_COLUMNS = 20  # in a notebook; in a terminal as many as fit
 MAX_LETTERS = 60  # of a cell
-Formats = Mapping[str, Callable[[Any], str]]  # by column; "" of all other numbers
-# what LaTeX would read as a command, and what pdfLaTeX has no letter for
+Formats = Mapping[str, Callable[[Any], str]]  # by column; "" for all other numbers
+# characters that LaTeX would read as commands, or that pdfLaTeX lacks
 LATEX = str.maketrans(
     {
         **{sign: f"\\{sign}" for sign in "&%$#_{}"},
@@ -39,7 +39,7 @@ LATEX = str.maketrans(
         "<": r"\textless{}",
         ">": r"\textgreater{}",
         "|": r"\textbar{}",
-        "[": "{[}",  # at the beginning of a row it would belong to the end of the row above
+        "[": "{[}",  # at the beginning of a row, it would be an option of the line break before
         "*": "{*}",
         "∞": r"$\infty$",
         "→": r"$\to$",
@@ -51,19 +51,19 @@ WIDTH = 80  # of a line in a terminal
 MAX_LINES = 12  # of a list below the table in a terminal
 MAX_NAMES = 8  # features that share a line
 MAX_NAME = 60  # letters of each
-# labels that any file format can hold as they are
+# labels that any file format can store unchanged
 SIMPLE = ("integer", "floating", "mixed-integer-float", "boolean", "datetime64")
 TEXTS = ["prior", "chosen_over"]
 BAYES_FACTOR = (
-    "log_bayes_factor: evidence in nats that the feature depends on the class; the probability of "
-    "that, if it was 0.5 before the data, is in .to_frame(), as inclusion."
+    "log_bayes_factor: evidence in nats that the feature depends on the class; .to_frame() has its "
+    "posterior probability at a prior of 0.5, as inclusion."
 )
 NO_BAYES_FACTOR = (
-    "Without a Bayes factor: features whose prior is improper or differs between the classes, and "
-    "models of weights or counts that are not whole numbers."
+    "No Bayes factor: features whose prior is improper or differs between the classes, and all "
+    "features if weights or counts are not whole numbers."
 )
 HISTOGRAM_EVIDENCE = "log_evidence of a Histogram is relative to the distribution of all rows."
-MISSING = "missing: cells that were missing, or of undeclared levels; of a block, its rows."
+MISSING = "missing: cells that were missing or had undeclared levels; for a block, rows."
 SUMMARY_FORMATS: Formats = {
     "inclusion": probability,
     "missing": number,
@@ -77,17 +77,17 @@ def table_of_columns(columns: Mapping[Hashable, Any]) -> pd.DataFrame:
 
 
 def table_of_classes(x: Any, numbers: Array, classes: Array) -> pd.DataFrame:
-    """Return numbers of every row of `x` and class, `(r, c)`, by the row's and the class's name."""
+    """Return numbers, `(r, c)`, as a table with the row names of `x` and the class names."""
     index = x.index if isinstance(x, pd.DataFrame | pd.Series) else None
     return pd.DataFrame(numbers, index, pd.Index(classes, name="class"))
 
 
 def to_nested_dict(x: Any) -> Any:
-    """Return a pandas frame as `{column: {row: value}}`, both by name; any other value as it is."""
+    """Return a pandas frame as `{column: {row: value}}`, both by name; other values unchanged."""
     if not hasattr(x, "columns"):
         return x
     if not isinstance(x, pd.DataFrame):
-        raise TypeError("loss: the frame has no row names. Use one of pandas, or a mapping.")
+        raise TypeError("loss: the frame has no row names. Use a pandas frame or a mapping.")
     if not (x.index.is_unique and x.columns.is_unique):
         raise ValueError("the frame has the same row name or column name twice.")
     return x.to_dict()
@@ -117,7 +117,7 @@ def show_html(title: str, frame: pd.DataFrame, formats: Formats, note: str = "")
 
 
 def show_latex(title: str, frame: pd.DataFrame, formats: Formats, options: Mapping) -> str:
-    """Return a whole table for LaTeX, numbers to the right."""
+    """Return a whole table for LaTeX, with numbers aligned to the right."""
     text = format_cells(frame, formats).map(escape_latex)
     text = text.rename(index=escape_latex, columns=escape_latex)
     text.index.names = [name and escape_latex(name) for name in text.index.names]
@@ -132,7 +132,7 @@ def show_latex(title: str, frame: pd.DataFrame, formats: Formats, options: Mappi
 
 
 def escape_latex(text: Any) -> str:
-    """Return text that LaTeX prints as it is."""
+    """Escape text for LaTeX."""
     return str(text).translate(LATEX)
 
 
@@ -181,7 +181,7 @@ def _escape_lines(text: str) -> str:
 
 
 class ShownTable:
-    """A result that is one table: in a terminal, in a notebook and in LaTeX."""
+    """A result that prints as one table in a terminal, in a notebook and in LaTeX."""
 
     __slots__ = ()
 
@@ -196,7 +196,7 @@ class ShownTable:
         return show_html(*self._parts())
 
     def to_latex(self, **options: Any) -> str:
-        r"""Return the table that is shown, with all its rows, for a paper in LaTeX.
+        r"""Return the printed table in LaTeX, with all its rows.
 
         Parameters
         ----------
@@ -207,11 +207,11 @@ class ShownTable:
         -------
         str
             A ``table`` with the title as its caption, which needs ``\usepackage{booktabs}``.
-            What LaTeX would read as a command is escaped.
+            Special characters are escaped.
 
         See Also
         --------
-        pandas.DataFrame.to_latex : All numbers with all their digits, of ``to_frame()``.
+        pandas.DataFrame.to_latex : For all numbers with all digits, applied to ``to_frame()``.
 
         Examples
         --------
@@ -234,20 +234,20 @@ class ShownTable:
 
 
 class Result(xr.Dataset, ShownTable):
-    """An xarray.Dataset that shows itself as a table under its title, `attrs["title"]`.
+    """An xarray.Dataset that prints as a table under its title, `attrs["title"]`.
 
-    A subclass names the axes of the table's rows and the variables in its columns; one with another
-    axis has a column for each label. Where a computation or a selection has taken one of these
-    away, the result shows itself as any other Dataset does.
+    A subclass names the axes of the table's rows and the variables in its columns; a variable with
+    another axis has a column for each label. If a computation or a selection has removed one of
+    these, the result prints as any other Dataset does.
     """
 
     __slots__ = ()
     _axes: ClassVar[tuple[str, ...]] = ()
     _columns: ClassVar[tuple[str, ...]] = ()
-    _optional: ClassVar[tuple[str, ...]] = ()  # columns that not every such result has
+    _optional: ClassVar[tuple[str, ...]] = ()  # columns that may be absent
     _formats: ClassVar[Formats] = {}
     _sorted_by: ClassVar[str] = ""
-    _short: ClassVar[tuple[str, str]] = ("", "")  # what stands for long names of columns, a pattern
+    _short: ClassVar[tuple[str, str]] = ("", "")  # of long column names: pattern, replacement
 
     def to_frame(self) -> pd.DataFrame:
         """Return the result as a tidy pandas DataFrame.
@@ -255,7 +255,7 @@ class Result(xr.Dataset, ShownTable):
         Returns
         -------
         pandas.DataFrame
-            Where a selection or a sum has left no such table, what `to_dataframe` returns.
+            If a selection or a sum has removed an axis or a column, the result of `to_dataframe`.
 
         See Also
         --------
@@ -296,7 +296,7 @@ class Result(xr.Dataset, ShownTable):
         return needed <= {*self, *self.attrs} and len(axes) == len(self._axes) and is_whole
 
     def _with_axes(self) -> "Result":
-        """Return the result with the axes that the choice of a single label took away."""
+        """Return the result with the axes that selecting a single label has removed."""
         single = [axis for axis in self._axes if axis not in self.dims]
         columns = self[[name for name in self._columns if name in self]]
         return self.assign(columns.expand_dims(single)).reset_coords(drop=True)
@@ -314,7 +314,7 @@ class Result(xr.Dataset, ShownTable):
         return xr.Dataset(variables).to_dataframe(dim_order=list(self._axes))
 
     def _shown(self) -> pd.DataFrame:
-        """Return the frame that is shown, the largest number of one column first."""
+        """Return the frame to print, with the largest value of one column first."""
         frame = self._frame()
         if self._sorted_by:
             frame = frame.sort_values(self._sorted_by, ascending=False, kind="stable")
@@ -326,7 +326,7 @@ class Result(xr.Dataset, ShownTable):
 
 
 def coordinate(labels: Iterable[Any]) -> Array:
-    """Return labels that any file format can hold: numbers, flags, dates, text; others as text."""
+    """Return labels that any file format can store: numbers, flags, dates, text; others as text."""
     if isinstance(labels, np.ndarray) and labels.dtype.kind not in "OT":
         return labels
     labels = list(labels)
@@ -343,7 +343,7 @@ def level_labels(block: Block, j: int) -> Array:
 
 
 def along(dims: str | tuple[str, ...], arrays: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
-    """Return arrays that have the same axes as variables of a Dataset."""
+    """Return arrays with the same axes as variables for a Dataset."""
     return {name: (dims, array) for name, array in arrays.items()}
 
 
@@ -351,7 +351,7 @@ def along(dims: str | tuple[str, ...], arrays: Mapping[str, Any]) -> dict[str, t
 
 
 class TitledFrame(ShownTable, pd.DataFrame):
-    """A pandas.DataFrame that is shown with a title; what is computed from it is a plain one."""
+    """A pandas.DataFrame that prints with a title; frames computed from it are plain."""
 
     _metadata: ClassVar[list[str]] = ["title"]
     title: str
@@ -379,12 +379,12 @@ class TitledFrame(ShownTable, pd.DataFrame):
 
     def _parts(self) -> tuple[str, pd.DataFrame, Formats, str]:
         table = self.to_frame()
-        is_blank = (table == "").all()  # as a diagnosis that no model needs
+        is_blank = (table == "").all()  # such as a diagnosis that no model needs
         return self.title, table.loc[:, ~is_blank], {}, ""
 
 
 def add_title(frame: pd.DataFrame, title: str) -> TitledFrame:
-    """Return a frame that is shown with a title."""
+    """Return a frame that prints with a title."""
     titled = TitledFrame(frame)
     titled.title = title
     return titled
@@ -428,8 +428,8 @@ class ModelSummary(ShownTable):
         -------
         pandas.DataFrame
             By `feature`, in the table's order: `family`, `prior`, `log_evidence`, `temper`,
-            `temper_sd`, `log_bayes_factor`, `inclusion`, `missing`, `chosen_over`. What is not
-            known is NaN, or an empty text.
+            `temper_sd`, `log_bayes_factor`, `inclusion`, `missing`, `chosen_over`. Unknown
+            values are NaN, or empty text.
 
         See Also
         --------
@@ -451,7 +451,7 @@ class ModelSummary(ShownTable):
         return self.title, numbers, SUMMARY_FORMATS, ""
 
     def __repr__(self) -> str:
-        """Return the numbers as a table, and the columns of text, too wide for it, as lists."""
+        """Return the numbers as a table, and the columns of text, which are too wide, as lists."""
         title, numbers, formats, _ = self._parts()
         table = self.to_frame()
         parts = [show_text("\n".join([title, *_wrap(self.lines)]), numbers, formats)]
@@ -476,5 +476,5 @@ class ModelSummary(ShownTable):
 
 
 def _wrap(texts: Sequence[str]) -> list[str]:
-    """Return texts as lines no longer than those of a table."""
+    """Wrap texts to the width of a table."""
     return [line for text in texts for line in wrap(text, WIDTH, subsequent_indent="  ")]
