@@ -34,10 +34,16 @@ HERE = Path(__file__).parent
 sys.path.append(str(HERE.parent))
 from tests import page_examples  # noqa: E402
 
-GENERATED = HERE / "generated"  # what a build makes: pages of the reference, the gallery's cards, pictures
-COPIED = GENERATED / "copied"  # files of the site that are no pages of Sphinx: the report to look at
+GENERATED = (
+    HERE / "generated"
+)  # what a build makes: pages of the reference, the gallery's cards, pictures
+COPIED = (
+    GENERATED / "copied"
+)  # files of the site that are no pages of Sphinx: the report to look at
 DRAWS = re.compile(r"plot_\w+\(|\.plot\(|plt\.subplots\(")  # an example with a picture
-QUESTION = re.compile(r"^\| ([^|]+) \| (.*) \|$", flags=re.MULTILINE)  # a line of the guide's table
+QUESTION = re.compile(
+    r"^\| ([^|]+) \| (.*) \|$", flags=re.MULTILINE
+)  # a line of the guide's table
 AIM = re.compile(r"^- (.+?)[,.]?$", flags=re.MULTILINE)
 PAGE = re.compile(r"\]\(([\w-]+)\.md\)")
 SENTENCE = re.compile(r"(?<=[.?!]) ")
@@ -46,14 +52,34 @@ LOADED = re.compile(  # what a page would fetch when it is opened
     r"|<link\b(?=[^>]*\brel=[\"']?(?:stylesheet|preload|icon))[^>]*\bhref=[\"']?(?:https?:)?//"
     r"|(?:@import|url\()\s*[\"']?(?:https?:)?//"
 )
-STYLE = {"axes.spines.top": False, "axes.spines.right": False, "axes.prop_cycle": cycler(color=COLOURS)}  # of pictures
-MANUAL = re.compile(r":(?:ref|term):`([^<`]*?)\s*(?:<[^`]*>)?`")  # a reference, its text, and perhaps its label
+STYLE = {
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.prop_cycle": cycler(color=COLOURS),
+}  # of pictures
+MANUAL = re.compile(
+    r":(?:ref|term):`([^<`]*?)\s*(?:<[^`]*>)?`"
+)  # a reference, its text, and perhaps its label
 ROOMS = {"bayesnb": bayesnb, "bayesnb.mcmc": mcmc, "bayesnb.scale": scale}
-METHODS = [name for name in dir(bayesnb.NaiveBayes) if name.islower() and name[0] != "_"]
+METHODS = [
+    name for name in dir(bayesnb.NaiveBayes) if name.islower() and name[0] != "_"
+]
 TARGETS = (  # what inline code links to; the last of two equal names counts
-    {f"{kind}{name}": f"bayesnb.NaiveBayes.{name}" for name in METHODS for kind in ("", "NaiveBayes.")}
-    | {f"{room}.{name}": f"{room}.{name}" for room, module in ROOMS.items() for name in module.__all__}
-    | {f"{room.removeprefix('bayesnb.')}.{name}": f"{room}.{name}" for room, m in ROOMS.items() for name in m.__all__}
+    {
+        f"{kind}{name}": f"bayesnb.NaiveBayes.{name}"
+        for name in METHODS
+        for kind in ("", "NaiveBayes.")
+    }
+    | {
+        f"{room}.{name}": f"{room}.{name}"
+        for room, module in ROOMS.items()
+        for name in module.__all__
+    }
+    | {
+        f"{room.removeprefix('bayesnb.')}.{name}": f"{room}.{name}"
+        for room, m in ROOMS.items()
+        for name in m.__all__
+    }
     | {name: f"bayesnb.{name}" for name in bayesnb.__all__}
     | dict.fromkeys(("report", "bayesnb.report"), "bayesnb.report.report")
 )
@@ -63,14 +89,22 @@ author = "the authors of bayesnb"
 version = release = bayesnb.__version__
 html_title = f"bayesnb {version}"
 
-extensions = ["myst_nb", "numpydoc", "sphinx.ext.autodoc", "sphinx.ext.autosummary", "sphinx_design"]
+extensions = [
+    "myst_nb",
+    "numpydoc",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx_design",
+]
 exclude_patterns = ["templates", "generated/cards.md"]
 templates_path = ["templates"]
 default_role = "py:obj"
 highlight_language = "none"  # where a block does not say what it is
 smartquotes = False  # temper="loo" is code, even in a table
 toc_object_entries_show_parents = "hide"
-suppress_warnings = ["config.cache"]  # a function of this file is no reason to distrust what was built before
+suppress_warnings = [
+    "config.cache"
+]  # a function of this file is no reason to distrust what was built before
 
 nb_execution_mode = "off"
 nb_execution_timeout = 900
@@ -110,7 +144,9 @@ def write_report(app: Sphinx, config: Any) -> None:
     COPIED.mkdir(parents=True)
     table = penguins().drop(columns="year")
     X, y = table.drop(columns="species"), table["species"]
-    report(bayesnb.NaiveBayes(), X, y, progress=False).save(COPIED / "penguins-report.html")
+    report(bayesnb.NaiveBayes(), X, y, progress=False).save(
+        COPIED / "penguins-report.html"
+    )
 
 
 def read_aim(cells: list[dict[str, Any]]) -> str:
@@ -126,21 +162,37 @@ def write_gallery(app: Sphinx, config: Any) -> None:
         cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
         title = "".join(cells[0]["source"]).splitlines()[0].removeprefix("# ")
         start = " {bdg-primary}`start here`" if path.name[0] == "1" else ""
-        card = [f":::{{grid-item-card}} {path.name[0]}. {title}{start}", f":link: {path.stem}", ":link-type: doc"]
-        shown = [output.get("data", {}) for cell in cells for output in cell.get("outputs", ())]
+        card = [
+            f":::{{grid-item-card}} {path.name[0]}. {title}{start}",
+            f":link: {path.stem}",
+            ":link-type: doc",
+        ]
+        shown = [
+            output.get("data", {})
+            for cell in cells
+            for output in cell.get("outputs", ())
+        ]
         if pictures := [data["image/png"] for data in shown if "image/png" in data]:
-            picture = Image.open(io.BytesIO(base64.b64decode(max(pictures, key=len)))).convert("RGB")
-            ImageOps.pad(picture, (480, 280), color="white").save(GENERATED / f"{path.stem}.png", optimize=True)
+            picture = Image.open(
+                io.BytesIO(base64.b64decode(max(pictures, key=len)))
+            ).convert("RGB")
+            ImageOps.pad(picture, (480, 280), color="white").save(
+                GENERATED / f"{path.stem}.png", optimize=True
+            )
             card += [f":img-top: generated/{path.stem}.png"]
         cards += [*card, "", read_aim(cells), ":::", ""]
-    (GENERATED / "cards.md").write_text("\n".join([*cards, "::::", ""]), encoding="utf-8")
+    (GENERATED / "cards.md").write_text(
+        "\n".join([*cards, "::::", ""]), encoding="utf-8"
+    )
 
 
 def show_pictures(app: Sphinx, docname: str, source: list[str]) -> None:
     """Run a page's examples where they draw something, and show each picture below its example."""
     text = source[0]
     path = Path(app.env.doc2path(docname))
-    if path.suffix != ".md" or not any(DRAWS.search(each.code) for each in page_examples.examples(text)):
+    if path.suffix != ".md" or not any(
+        DRAWS.search(each.code) for each in page_examples.examples(text)
+    ):
         return
     plt.rcParams.update(STYLE)
     shown = []
@@ -156,12 +208,18 @@ def show_pictures(app: Sphinx, docname: str, source: list[str]) -> None:
     source[0] = page_examples.BLOCK.sub(lambda match: match[0] + next(pictures), text)
 
 
-def adapt_docstring(app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
+def adapt_docstring(
+    app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: list[str]
+) -> None:
     """Show diagrams in modules' docstrings as they are, and references to scikit-learn's manual as text."""
     lines[:] = [MANUAL.sub(r"\1", line) for line in lines]
     if what == "module":
         for at in range(len(lines) - 2):
-            if lines[at].endswith(":") and not lines[at + 1] and lines[at + 2].startswith("    "):
+            if (
+                lines[at].endswith(":")
+                and not lines[at + 1]
+                and lines[at + 2].startswith("    ")
+            ):
                 lines[at] += ":"
 
 
@@ -169,9 +227,17 @@ def link_inline_code(app: Sphinx, doctree: nodes.document) -> None:
     """Make inline code that is a public name a link to the page of that name in the reference."""
     for literal in list(doctree.findall(nodes.literal)):
         target = TARGETS.get(literal.astext().partition("(")[0])
-        inside = isinstance(literal.parent, (nodes.reference, nodes.title, pending_xref))
+        inside = isinstance(
+            literal.parent, (nodes.reference, nodes.title, pending_xref)
+        )
         if target and not inside:
-            link = pending_xref("", refdomain="py", reftype="obj", reftarget=target, refdoc=app.env.docname)
+            link = pending_xref(
+                "",
+                refdomain="py",
+                reftype="obj",
+                reftarget=target,
+                refdoc=app.env.docname,
+            )
             literal.replace_self(link)
             link += literal
 
@@ -182,19 +248,33 @@ def show_paper(app: Sphinx, docname: str, source: list[str]) -> None:
         return
     head, text = re.fullmatch(r"---\n(.*?)---\n(.*)", source[0], re.DOTALL).groups()
     listed, names = [], {}
-    for key, body in re.findall(r"@\w+\{(\w+),\n(.*?)\n\}", (HERE / "paper.bib").read_text("utf-8"), re.DOTALL):
+    for key, body in re.findall(
+        r"@\w+\{(\w+),\n(.*?)\n\}", (HERE / "paper.bib").read_text("utf-8"), re.DOTALL
+    ):
         entry = dict(re.findall(r"(\w+) = \{(.*)\}", body))
         authors = entry["author"].split(" and ")
         families = [author.split(",")[0] for author in authors]
-        names[key] = (" and ".join(families) if len(families) < 3 else families[0] + " et al.") + f" {entry['year']}"
+        names[key] = (
+            " and ".join(families) if len(families) < 3 else families[0] + " et al."
+        ) + f" {entry['year']}"
         venue = entry.get("journal") or entry.get("booktitle") or entry["organization"]
-        where = "https://doi.org/" + entry["doi"] if "doi" in entry else entry.get("url", "")
+        where = (
+            "https://doi.org/" + entry["doi"]
+            if "doi" in entry
+            else entry.get("url", "")
+        )
         line = f"- {'; '.join(authors)} ({entry['year']}). *{entry['title']}.* {venue}. {where and f'<{where}>'}"
         listed.append(re.sub(r"[{}]", "", line))
     text = re.sub(r"\[(@[^]]+)\]", lambda match: f"({match[1]})", text)
     text = re.sub(r"@(\w+)", lambda match: names[match[1]], text)
     title = re.search(r'title: "(.*)"', head)[1]
-    source[0] = f"# {title}\n\n" + re.sub("^#", "##", text, flags=re.MULTILINE) + "\n" + "\n".join(listed) + "\n"
+    source[0] = (
+        f"# {title}\n\n"
+        + re.sub("^#", "##", text, flags=re.MULTILINE)
+        + "\n"
+        + "\n".join(listed)
+        + "\n"
+    )
 
 
 def math(self: Any, node: Any) -> None:
@@ -211,7 +291,9 @@ def write_overview(app: Sphinx, exception: Exception | None) -> None:
     if exception or app.builder.format != "html":
         return
     rows = QUESTION.findall((HERE / "guide.md").read_text(encoding="utf-8"))
-    questions = {page: question for question, links in rows for page in PAGE.findall(links)}
+    questions = {
+        page: question for question, links in rows for page in PAGE.findall(links)
+    }
     home, pages = app.config.root_doc, app.env.toctree_includes
     lines = ["# bayesnb", "", f"> {first_paragraph(app, home)}"]
     for section in pages[home]:
@@ -220,7 +302,9 @@ def write_overview(app: Sphinx, exception: Exception | None) -> None:
             title = app.env.titles[page].astext()
             about = questions.get(page, title)
             if (notebook := HERE / f"{page}.ipynb").exists():
-                about = read_aim(json.loads(notebook.read_text(encoding="utf-8"))["cells"])
+                about = read_aim(
+                    json.loads(notebook.read_text(encoding="utf-8"))["cells"]
+                )
             elif about == title:
                 about = SENTENCE.split(first_paragraph(app, page))[0]
             lines.append(f"- [{title}]({app.builder.get_target_uri(page)}): {about}")
@@ -229,15 +313,21 @@ def write_overview(app: Sphinx, exception: Exception | None) -> None:
 
 def first_paragraph(app: Sphinx, docname: str) -> str:
     """Return a page's first paragraph, in one line."""
-    return " ".join(next(app.env.get_doctree(docname).findall(nodes.paragraph)).astext().split())
+    return " ".join(
+        next(app.env.get_doctree(docname).findall(nodes.paragraph)).astext().split()
+    )
 
 
 def refuse_network(app: Sphinx, exception: Exception | None) -> None:
     """Warn, which `-W` makes an error, of pages that load something from elsewhere when they are opened."""
-    written = [] if exception else [*app.outdir.rglob("*.html"), *app.outdir.rglob("*.css")]
+    written = (
+        [] if exception else [*app.outdir.rglob("*.html"), *app.outdir.rglob("*.css")]
+    )
     for page in written:
         if load := LOADED.search(page.read_text(encoding="utf-8")):
-            logger.warning("%s loads something from the network: %s", page.name, load[0])
+            logger.warning(
+                "%s loads something from the network: %s", page.name, load[0]
+            )
 
 
 def setup(app: Sphinx) -> None:
@@ -247,7 +337,9 @@ def setup(app: Sphinx) -> None:
     app.connect("config-inited", write_gallery)
     app.connect("source-read", show_pictures)
     app.connect("source-read", show_paper)
-    app.connect("autodoc-process-docstring", adapt_docstring, priority=400)  # before numpydoc
+    app.connect(
+        "autodoc-process-docstring", adapt_docstring, priority=400
+    )  # before numpydoc
     app.connect("doctree-read", link_inline_code)
     app.connect("build-finished", write_overview)
     app.connect("build-finished", refuse_network)
