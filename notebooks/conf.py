@@ -41,6 +41,7 @@ COPIED = (
     GENERATED / "copied"
 )  # files of the site that are no pages of Sphinx: the report to look at
 DRAWS = re.compile(r"plot_\w+\(|\.plot\(|plt\.subplots\(")  # an example with a picture
+DRAWN = "picture"  # stands for the alternative text of an example's picture
 QUESTION = re.compile(
     r"^\| ([^|]+) \| (.*) \|$", flags=re.MULTILINE
 )  # a line of the guide's table
@@ -201,7 +202,7 @@ def show_pictures(app: Sphinx, docname: str, source: list[str]) -> None:
         for figure in map(plt.figure, plt.get_fignums()):
             name = f"generated/{docname}-{number}-{figure.number}.svg"
             figure.savefig(HERE / name, bbox_inches="tight")
-            lines.append(f"![The picture that this example draws]({name})")
+            lines.append(f"![{DRAWN}]({name})")
         plt.close("all")
         shown.append("\n\n".join(lines))
     pictures = iter(shown)
@@ -240,6 +241,16 @@ def link_inline_code(app: Sphinx, doctree: nodes.document) -> None:
             )
             literal.replace_self(link)
             link += literal
+
+
+def describe_pictures(app: Sphinx, doctree: nodes.document) -> None:
+    """Give pictures of cells and examples the heading above them as alternative text."""
+    for image in doctree.findall(nodes.image):
+        if image.get("alt") in (None, DRAWN):
+            section = image.parent
+            while not isinstance(section, nodes.section):
+                section = section.parent
+            image["alt"] = section[0].astext()
 
 
 def show_paper(app: Sphinx, docname: str, source: list[str]) -> None:
@@ -341,5 +352,6 @@ def setup(app: Sphinx) -> None:
         "autodoc-process-docstring", adapt_docstring, priority=400
     )  # before numpydoc
     app.connect("doctree-read", link_inline_code)
+    app.connect("doctree-read", describe_pictures)
     app.connect("build-finished", write_overview)
     app.connect("build-finished", refuse_network)
