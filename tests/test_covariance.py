@@ -124,6 +124,7 @@ def test_it_is_kept_where_a_plane_tells_the_classes_apart(fitted: Any) -> None:
     assert "one Gaussian" in str(model.summary())
 
 
+@pytest.mark.slow
 def test_noise_has_no_covariance() -> None:
     kept = 0
     rng = np.random.default_rng(3)
@@ -217,6 +218,7 @@ def test_rules_of_three_levels_need_products() -> None:
     assert model.loo(X, y).elpd > alone.loo(X, y).elpd + 20
 
 
+@pytest.mark.slow
 def test_noise_of_levels_has_no_covariance() -> None:
     kept = 0
     rng = np.random.default_rng(5)
