@@ -124,6 +124,7 @@ def test_it_is_kept_where_a_plane_tells_the_classes_apart(fitted: Any) -> None:
     assert "one Gaussian" in str(model.summary())
 
 
+@pytest.mark.slow
 def test_noise_has_no_covariance() -> None:
     kept = 0
     rng = np.random.default_rng(3)
@@ -217,6 +218,7 @@ def test_rules_of_three_levels_need_products() -> None:
     assert model.loo(X, y).elpd > alone.loo(X, y).elpd + 20
 
 
+@pytest.mark.slow
 def test_noise_of_levels_has_no_covariance() -> None:
     kept = 0
     rng = np.random.default_rng(5)
@@ -282,10 +284,10 @@ def test_a_column_of_levels_leaves_it_where_its_importance_is_asked_for(ruled: A
 
 def test_intervals_count_products(ruled: Any) -> None:
     model, X, _ = ruled
-    exact = model.predict_interval(X.iloc[:6], method="exact")
-    drawn = model.predict_interval(X.iloc[:6], method="draws", draws=20_000, rng=1)
+    exact = model.predict_interval(X.iloc[:4], method="exact")
+    drawn = model.predict_interval(X.iloc[:4], method="draws", draws=5_000, rng=1)
     for name in ("probability", "lower", "upper"):
-        assert exact[name].values == pytest.approx(drawn[name].values, abs=0.02)
+        assert exact[name].values == pytest.approx(drawn[name].values, abs=0.03)
 
 
 def test_tables_that_would_be_too_wide_have_no_indicators() -> None:
@@ -330,12 +332,12 @@ def test_a_row_far_from_all_others_is_not_certain() -> None:
 
 def test_intervals_count_it(fitted: Any) -> None:
     model, X, _ = fitted
-    rows = X.iloc[:6]
+    rows = X.iloc[:4]
     for way in ("observed", "fixed"):
         exact = model.predict_interval(rows, rows=way, method="exact")
-        drawn = model.predict_interval(rows, rows=way, method="draws", draws=20_000, rng=1)
+        drawn = model.predict_interval(rows, rows=way, method="draws", draws=5_000, rng=1)
         for name in ("probability", "lower", "upper"):
-            assert exact[name].values == pytest.approx(drawn[name].values, abs=0.02)
+            assert exact[name].values == pytest.approx(drawn[name].values, abs=0.03)
 
 
 def test_rows_that_leave_and_come_back_change_nothing_and_new_classes_find_a_place() -> None:

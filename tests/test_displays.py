@@ -137,12 +137,25 @@ def test_long_results_show_their_ends_no_wider_than_the_terminal(
 ) -> None:
     text = repr(results["intervals"])
     assert text.startswith("Class probabilities with 80 % intervals")
-    assert text.endswith("Not all rows are shown; .to_frame() has them.")
+    assert "\n\nNot all rows are shown; .to_frame() has them." in text
     for columns in (60, 80, 200):
         monkeypatch.setenv("COLUMNS", str(columns))
         for name in ("intervals", "uncertainty", "relevance"):
             table = repr(results[name]).split("\n\n")[1]
             assert max(map(len, table.splitlines())) <= columns, name
+
+
+def test_means_outside_their_intervals_are_counted(results: dict[str, Any]) -> None:
+    intervals = results["intervals"]
+    mean = intervals.probability
+    distance = np.maximum(intervals.lower - mean, mean - intervals.upper)
+    rows = int((distance > 0.001).any("class").sum())
+    assert 0 < rows < 20
+    assert f"In {rows} of 344 rows it is outside its interval" in repr(intervals)
+    inside = (
+        nb.GaussianNB().fit([[0.0], [1.0], [10.0], [11.0]], list("aabb")).predict_interval([[5.0]])
+    )
+    assert "outside" not in repr(inside)
 
 
 def test_a_selection_still_shows_its_rows(results: dict[str, Any]) -> None:

@@ -198,6 +198,10 @@ def test_a_row_is_set_by_keyboard_alone(browser: Browser, tmp_path: Path) -> Non
         tab.press("Tab", 9)  # the slider's field
         tab.call("Input.insertText", text="7")
         seen.append(tab.ask(shown))
+        said_unusual = (
+            "[...document.querySelectorAll('.cell small')].map((each) => each.textContent)"
+        )
+        assert "unusual: most rows have 32.4 to 56.97" in tab.ask(said_unusual)
         tab.press("Tab", 9)  # and the button that forgets it
         names.append(tab.ask(said))
         tab.press("Enter", 13)

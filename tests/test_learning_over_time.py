@@ -34,7 +34,7 @@ from bayesnb import (
 
 Array = np.ndarray
 ROWS = 60
-NOT_LEARNT = "column 0, class 0: cells would be forgotten that were not learnt there"
+NOT_LEARNT = "column 0, class 0: some of these cells were not learnt there"
 RNG = np.random.default_rng(20261122)
 Y = np.array(["alder", "birch", "oak"])[RNG.integers(0, 3, ROWS)]
 REAL = RNG.normal([0, 1, 2], [1, 2, 0.5], (ROWS, 3))
@@ -208,7 +208,7 @@ NEVER: dict[str, tuple[dict[str, Any], str, float, str]] = {
         {"height": 40.0},
         "alder",
         1,
-        "'height', class 'alder': cells would be forgotten",
+        "'height', class 'alder': some of these cells were not learnt",
     ),
     "an infinite number": ({"height": np.inf}, "alder", 1, "column 'height'"),
     "a count that is too large": ({"leaves": 4000}, "alder", 1, "column 'leaves', class 'alder'"),

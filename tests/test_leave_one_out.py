@@ -342,5 +342,5 @@ def test_a_model_that_finds_a_row_impossible_is_not_compared() -> None:
     y = np.array([0, 0, 0, 1, 1, 1])
     found = CategoricalNB(alpha=0.0).fit(x, y).loo(x, y)
     assert np.flatnonzero(np.isneginf(found.elpd_i)).tolist() == [2, 3]
-    with pytest.raises(ValueError, match=r"model 'none': 2 rows .* without row 2"):
+    with pytest.raises(ValueError, match=r"model 'none': 2 rows .* all rows but row 2"):
         compare({"none": CategoricalNB(alpha=0.0), "one": CategoricalNB()}, x, y)

@@ -221,7 +221,7 @@ REFUSALS: list[tuple[Any, dict, str]] = [
     (calibration, {"ci_prob": 2}, "ci_prob must"),
     (plot_calibration, {"by": "row"}, "by must be"),
     (plot_calibration, {"classes": [7]}, "classes must be some of"),
-    (plot_calibration, {"classes": "one"}, "say .'one'."),
+    (plot_calibration, {"classes": "one"}, "write .'one'."),
     (plot_calibration, {"most": 0}, "most must be"),
     (plot_calibration, {"ax": Figure().subplots()}, "3 panels do not fit"),
 ]

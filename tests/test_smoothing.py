@@ -186,8 +186,8 @@ def test_a_best_setting_at_an_end_of_those_tried_is_named_as_such() -> None:
     noise = RNG.integers(0, 2, (60, 3))
     for X, end in ((sure, "smallest"), (noise, "largest")):
         found = nb.compare_smoothing(nb.CategoricalNB(), X, y, (0.5, 1, 2), ("predictive",))
-        (told,) = [note for note in found.notes if "that was tried" in note]
-        assert f"{found.best['smoothing']:g}, is the {end} that was tried" in told
+        assert f"the {end} tried" in found.verdict
+        assert "Next: predictive, smoothing 1 (" in found.verdict
 
 
 def test_where_a_class_settles_no_variance_no_row_has_a_score_and_it_is_said_why() -> None:

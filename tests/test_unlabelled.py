@@ -137,6 +137,7 @@ def test_any_table_does_and_weights_of_rows_count() -> None:
     np.testing.assert_allclose(thin.predict_proba(counts), dense.predict_proba(counts), rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_it_helps_where_the_model_is_true() -> None:
     losses = []
     weights = []

@@ -279,7 +279,8 @@ def predict(
 
     Writes the most probable class, `predicted`, and the probability of each class, `p_CLASS`; with
     --interval also `lower_CLASS` and `upper_CLASS`; with --sets also the `set` of labels, joined by
-    "|", and `p_value_CLASS`. Prints a score if the table holds the labels.
+    "|", and `p_value_CLASS`. A probability is a mean: if its distribution is skewed, it can be
+    outside its interval. Prints a score if the table holds the labels.
     """
     if prob is not None and not interval:
         raise click.UsageError("--prob needs --interval.")

@@ -39,7 +39,6 @@ IMPOSSIBLE = (
     "have a leave-one-out log score of -inf or NaN, because no other row of their class has one of "
     "their cells, or too few rows are left"
 )
-BEYOND = "a value outside this range may be better."
 
 
 def compare(
@@ -302,8 +301,8 @@ def compare_smoothing(
     best = None if at is None else table.to_dict("records")[at]
     return SmoothingComparison(
         table=table,
-        verdict=judge_settings(best, int(is_worse.sum()), len(outcomes) - 1),
-        notes=explain_settings(fitted, outcomes, best),
+        verdict=judge_settings(table, at, int(is_worse.sum())),
+        notes=explain_settings(fitted, outcomes),
         best=best,
     )
 
@@ -345,22 +344,44 @@ def _tabulate(outcomes: Sequence[Outcome], differences: dict[str, Array]) -> Any
     return results.datasets.frame(columns)
 
 
-def judge_settings(best: dict[str, Any] | None, worse: int, others: int) -> str:
-    """Return the verdict on the best of several settings; `worse` of the `others` clearly are."""
-    if best is None:
+def judge_settings(table: Any, at: int | None, worse: int) -> str:
+    """Return the verdict on settings: the best, at row `at`, the next, and how many are `worse`."""
+    if at is None:
         return "No setting has a leave-one-out score for every row."
-    size = "" if best["estimate"] == "mle" else f", smoothing {best['smoothing']:g}"
-    elpd = f"elpd {fixed(best['elpd_loo'], 1)}"
-    verdict = f"Best by leave-one-out log score: {best['estimate']}{size} ({elpd})."
-    if not others:
+    best = table.iloc[at]
+    others = table.drop(index=at)
+    elpd = fixed(best.elpd_loo, 1)
+    edge = _describe_edge(best.smoothing, table.smoothing)
+    verdict = f"Best by leave-one-out log score: {_describe(best)} (elpd {elpd}){edge}."
+    if others.empty:
         return verdict
+    second = others.loc[others.elpd_diff.fillna(-np.inf).idxmax()]
+    if np.isfinite(second.elpd_diff):
+        gap = f"{fixed(-second.elpd_diff, 1)} ± {fixed(second.diff_se, 1)}"
+        verdict = f"{verdict} Next: {_describe(second)} ({gap} worse)."
     return (
         f"{verdict} Clearly worse, by more than two standard errors of the difference: "
-        f"{worse or 'none'} of {others} other{'s' * (others > 1)}."
+        f"{worse or 'none'} of {len(others)} other{'s' * (len(others) > 1)}."
     )
 
 
-def explain_settings(fitted: FittedRows, outcomes: Sequence[Outcome], best: Any) -> tuple[str, ...]:
+def _describe(setting: Any) -> str:
+    size = "" if setting.estimate == "mle" else f", smoothing {setting.smoothing:g}"
+    return f"{setting.estimate}{size}"
+
+
+def _describe_edge(smoothing: float, tried: Any) -> str:
+    """Return that a smoothing is the largest or the smallest tried; empty if neither."""
+    if smoothing == 0 or tried.nunique() == 1:
+        return ""
+    edges = {
+        tried.max(): ", the largest tried: a larger one may be better",
+        tried.min(): ", the smallest tried: a smaller one may be better",
+    }
+    return edges.get(smoothing, "")
+
+
+def explain_settings(fitted: FittedRows, outcomes: Sequence[Outcome]) -> tuple[str, ...]:
     """Return the meaning of the smoothing, what is fixed, and why numbers are not defined."""
     families = [block.family for block in fitted.schema.blocks]
     notes = [kind.note for kind in ordered_hyperparameters(families) if kind.note]
@@ -377,11 +398,6 @@ def explain_settings(fitted: FittedRows, outcomes: Sequence[Outcome], best: Any)
             settings.setdefault(reason, []).append(f"{smoothing:g} ({estimate})")
     for reason, names in settings.items():
         notes.append(f"Under smoothing {list_names(names)}: {reason}.")
-    tried = sorted({outcome.setting.smoothing for outcome in outcomes})
-    size = 0 if best is None else best["smoothing"]
-    if size > 0 and size in (tried[0], tried[-1]) and len(tried) > 1:
-        end = "largest" if size == tried[-1] else "smallest"
-        notes.append(f"The best smoothing, {size:g}, is the {end} that was tried: {BEYOND}")
     return tuple(notes)
 
 

@@ -178,9 +178,14 @@ class DirichletBelief(Belief):
         if np.ndim(s) == 0 and s == 1:
             share = self.mean()
             return log(share, out=share)[..., places]
-        level = log_gamma_ratio(self.concentration[..., places], self.levels.per_level(s, places))
-        total = log_gamma_ratio(self.levels.sums(self.concentration), s)
-        return less(level, self.levels.expand(total, places))
+        each = self.levels.per_level(s, places)
+        level = log_gamma_ratio(self.concentration[..., places], each)
+        sums = self.levels.sums(self.concentration)
+        if places is not EVERY and len(places) < sums.shape[-1]:  # as for one row
+            total = log_gamma_ratio(self.levels.expand(sums, places), each)
+        else:
+            total = self.levels.expand(log_gamma_ratio(sums, s), places)
+        return less(level, total)
 
     def level_cumulants(self, order: int, tilt: Any = 0.0, places: Any = EVERY) -> Array:
         """Cumulants of the log-probability of the levels at some places."""

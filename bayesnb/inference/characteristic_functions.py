@@ -45,6 +45,7 @@ from scipy.special import loggamma
 from bayesnb.families.base import Array
 from bayesnb.inference.class_scores import Scores, exponent_log_moment
 from bayesnb.inference.two_classes import TAIL_PROBABILITY, WIDTH_FACTOR, chernoff, log_odds_window
+from bayesnb.numerics.fourier_inversion import mean_by_transform
 from bayesnb.numerics.threads import blocks
 
 # Nats lost on the way back at the last t, half the last tau: exp(13.75) = 9e5 times rounding is
@@ -189,12 +190,8 @@ class CharacteristicFunctions(NamedTuple):
         return self.rows[:, None], self.classes
 
     def means(self) -> Array:
-        """E p_c = 1/2 + int Im phi_c(t) / sinh(pi t) dt, on the line 0.
-
-        The kernel is 0 for t > 100.
-        """
-        kernel = self.step / np.sinh(np.pi * np.minimum(self.t, 100))
-        return np.clip(0.5 + (self.phi.imag * kernel).sum(axis=-1), 0.0, 1.0)
+        """E p_c, on the line 0."""
+        return mean_by_transform(self.phi, self.step)
 
 
 def characteristic_functions(

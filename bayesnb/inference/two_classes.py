@@ -31,8 +31,10 @@ HISTOGRAM_WIDTH_FACTOR = 4.0
 FIRST_PLACES = 20  # enough for a normal variable in its window
 DOUBLINGS = 14  # of points, up to 163,840: a row that needs more is drawn
 NUMBERS_AT_ONCE = 1 << 18  # rows times points
+# log-odds at which a probability is 0 or 1 up to 7e-13
+CERTAIN = 28.0
 # Means come from the density if the window is at most so wide and has at most so many points, as
-# the work is points**2: this takes a quarter of the time of another transform.
+# the work is points**2. Wider windows are given room for a logistic variable instead.
 MAX_DENSITY_WIDTH = 80.0
 MAX_DENSITY = 256
 
@@ -43,11 +45,16 @@ def invert(
     """Exact quantiles of U_1 - U_0 of each row, near a guess, `(q, r)`, and means, `(r,)`.
 
     Quantiles are NaN if the transform does not decay within the allowed points. Means of the
-    probability are for fixed rows, and NaN if the window is too wide or has too many points.
+    probability are for fixed rows, and NaN if they would take longer than by another transform.
     """
     lower, upper = log_odds_window(scores, np.sqrt(cumulants[1]), observed)
+    width = upper - lower
+    room = np.maximum(-lower, upper) + CERTAIN
+    if not observed:
+        widened = (width > MAX_DENSITY_WIDTH / 2) & (room < 2 * width)
+        width = np.where(widened, np.maximum(width, room), width)
     factor = HISTOGRAM_WIDTH_FACTOR if scores.belief.has_atoms else WIDTH_FACTOR
-    width = factor ** np.ceil(np.log(upper - lower) / np.log(factor))
+    width = factor ** np.ceil(np.log(width) / np.log(factor))
     exact = np.full_like(guess, np.nan)
     mean = np.full(len(scores), np.nan)
     for shared in np.unique(width).tolist():
@@ -66,9 +73,17 @@ def invert(
                 near = guess[:, rows] - middle
                 found = numerics.fourier_inversion.search(phi, step, ends, near, level)
                 exact[:, rows] = np.sort(found + middle, axis=0)
-                if not observed and shared < MAX_DENSITY_WIDTH and n <= MAX_DENSITY:
+                if observed:
+                    continue
+                mean[rows] = numerics.fourier_inversion.mean_by_transform(phi, step, middle)
+                tight = room[rows] > shared
+                mean[rows[tight]] = np.nan
+                if tight.any() and shared < MAX_DENSITY_WIDTH and n <= MAX_DENSITY:
                     by_density = numerics.fourier_inversion.mean_by_density
-                    mean[rows] = by_density(phi, step, ends[0], shared, middle)
+                    narrow = phi[tight], step, ends[0, tight], shared, middle[tight]
+                    mean[rows[tight]] = by_density(*narrow)
+    mean[np.isnan(mean) & (upper < -CERTAIN)] = 0.0
+    mean[np.isnan(mean) & (lower > CERTAIN)] = 1.0
     return exact, mean
 
 

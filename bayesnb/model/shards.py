@@ -28,8 +28,8 @@ from bayesnb.model.schema import Block, Schema, are_alike
 
 MAX_COLUMNS_LISTED = 20
 ADVICE = (
-    "So these rows were not learnt, or already forgotten. Give rows with the labels and weights "
-    "with which they were learnt. Nothing was forgotten."
+    "These rows were not learnt, or are already forgotten. Pass rows with the labels and weights "
+    "they were learnt with. Nothing was forgotten."
 )
 
 
@@ -236,7 +236,7 @@ def subtract_rows(shard: Shard, gone: Shard, rows: int) -> Shard:
             c, column = np.argwhere(missing)[0].tolist()
             if isinstance(stats, TableStats):  # the levels of all columns, end to end
                 column = stats.levels.columns[column]
-            what = "cells would be forgotten that were not learnt there"
+            what = "some of these cells were not learnt there"
         elif crowded.any():
             c, column = np.argwhere(crowded)[0].tolist()
             what = f"{rest.cells[c, column]:.12g} cells would be left in {stay[c]:.12g} rows"

@@ -120,6 +120,19 @@ def mean_by_density(phi: Array, step: float, lower: Array, width: float, centre:
     return (density * expit((centre + lower)[:, None] + x)).sum(axis=1) * width / points
 
 
+def mean_by_transform(phi: Array, step: float, centre: Any = 0.0) -> Array:
+    """Mean of 1 / (1 + exp(-x)) from transforms about a centre, at t = (m + 1/2) step, `(..., n) ->
+    (...)`.
+
+    It is P(X > Z) for Z from the standard logistic distribution, whose transform is pi t / sinh(pi
+    t): 1/2 + int Im phi(t) / sinh(pi t) dt. The kernel is 0 for t > 100.
+    """
+    t = (np.arange(phi.shape[-1]) + 0.5) * step
+    kernel = step / np.sinh(np.pi * np.minimum(t, 100))
+    turned = phi * np.exp(1j * np.asarray(centre)[..., None] * t)
+    return np.clip(0.5 + (turned.imag * kernel).sum(axis=-1), 0.0, 1.0)
+
+
 def turn(terms: Array, step: float, x: Array) -> Array:
     """Sums of terms exp(-i x t) at t = (m + 1/2) step, `(r, k, n), (r, q) -> (k, r, q)`.
 

@@ -53,14 +53,17 @@
     field.addEventListener("input", () => set(i, field.value === "" || !field.validity.valid ? null : Number(field.value)));
     range.addEventListener("input", () => set(i, Number(range.value)));
     clear.addEventListener("click", () => set(i, null));
+    const usual = make("small", { role: "status" });
     const show = (value) => {
+      const isUsual = value === null || (low <= value && value <= high);
+      usual.textContent = isUsual ? "" : `unusual: most rows have ${brief(low)} to ${brief(high)}`;
       if (document.activeElement !== field) field.value = value ?? "";
       range.value = value ?? (low + high) / 2;
       range.classList.toggle("unset", value === null);
       clear.disabled = value === null;
     };
     const line = make("div", { className: "number" }, range, field, clear);
-    return { box: make("div", { className: "cell" }, make("label", { htmlFor: field.id }, name), line), show };
+    return { box: make("div", { className: "cell" }, make("label", { htmlFor: field.id }, name), line, usual), show };
   }
 
   // The levels of a column whose evidence is most similar to that of a given level.

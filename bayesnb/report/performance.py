@@ -276,8 +276,8 @@ def thresholds(facts: Facts) -> Section:
     content = [
         f"How well do the held-out probabilities of {yes} rank the rows? A row of class {yes} "
         f"ranks above a row of class {no} with probability {fixed(curves.area, 3)} (the area under "
-        "the ROC curve; a random order has 0.5). The average precision is "
-        f"{fixed(curves.average_precision, 3)}; a random order has "
+        "the ROC curve; a random ranking has 0.5). The average precision is "
+        f"{fixed(curves.average_precision, 3)}; a random ranking has "
         f"{fixed(curves.total / curves.rows, 3)}, the share of class {yes}. "
         f"positive={labels[0]!r} shows the other class.",
         Figures(pictures),

@@ -173,8 +173,8 @@ def find_next_step(facts: Facts) -> str:
         share = facts.uncertainty["epistemic"].mean() / entropy
         if share > LITTLE:
             return (
-                f"Collect more rows: they would remove {percent(share)} of the uncertainty about "
-                "labels. Better columns would help with the rest."
+                f"Collect more rows: by the model's estimate, they would remove {percent(share)} "
+                "of the uncertainty about labels. Better columns would help with the rest."
             )
     return "Look for better columns: the classes overlap, so more rows would hardly help."
 

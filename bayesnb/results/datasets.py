@@ -37,6 +37,7 @@ LARGE_EVIDENCE = 100.0  # nats; more may be due to a family that does not fit
 ABOUT_SHAPES = (
     "A family of the wrong shape, such as a Gaussian for prices, makes large factors too."
 )
+VISIBLE = 0.001  # distance of a mean from its interval that is noted
 EXPONENTS_KEPT = "The exponents (temper) of the other columns are kept; a refit would change them."
 BINS = ("predicted", "observed", "lower", "upper", "band_lower", "band_upper", "count")
 SHOWN_BINS = ("predicted", "observed", "lower", "upper", "count")
@@ -93,7 +94,15 @@ def prediction_intervals(
 ) -> Result:
     """Label probabilities and the ends of their intervals, `(r, c)`."""
     title = f"Class probabilities with {describe_intervals(attrs['ci_prob'])}, rows {attrs['rows']}"
+    mean = by_class["probability"]
+    distance = np.maximum(by_class["lower"] - mean, mean - by_class["upper"])
+    rows = np.count_nonzero((distance > VISIBLE).any(axis=1))
     about = {"title": title, **attrs}
+    if rows:
+        about["note"] = (
+            f"A probability is a mean. In {rows:,} of {len(mean):,} rows it is outside its "
+            "interval, as the distribution is skewed; the median is always inside."
+        )
     return dataset(index, classes, {}, by_class, about, PredictionIntervals)
 
 

@@ -113,8 +113,8 @@ def add_links(schema: Schema, table: Table, labels: LabelledRows, kind: str, wor
     if columns is not every:
         warnings.warn(
             f"links were searched only between {len(columns.sizes)} of {len(every.sizes):,} "
-            "columns, those that alone predict the label best. Name the columns to use, or set "
-            "dependence=None for none.",
+            "columns, those that alone predict the label best. Name the columns to use, or use "
+            "no links: dependence=None, on the command line --dependence none.",
             UserWarning,
             skip_file_prefixes=(PACKAGE,),
         )
