@@ -499,8 +499,9 @@ class UncertaintyMixin(PredictiveUncertainty, ModelHolder):
 
     def _check_distribution(self, scores: Scores, numbers: Array) -> None:
         """Raise for a row with NaN: a cell is invalid, or p(y | x, theta) has no distribution."""
-        undefined = ~np.isfinite(numbers).all(axis=1)
-        if undefined.any():
+        finite = np.isfinite(numbers)
+        if not finite.all():
+            undefined = ~finite.all(axis=1)
             self.schema_.check_cells(scores.cells)
             raise ValueError(
                 f"row {undefined.argmax()} has no distribution of p(y | x, theta) "

@@ -148,8 +148,10 @@ def intervals(
 
 def find_heavy(result: Intervals) -> Array:
     """Return the rows whose quantiles need draws."""
-    without = np.isnan(result.median).any(axis=1)
-    return np.flatnonzero(without & np.isfinite(result.mean).all(axis=1))
+    without = np.isnan(result.median)
+    if not without.any():  # as nearly always; sums over a short axis are slow
+        return np.zeros(0, int)
+    return np.flatnonzero(without.any(axis=1) & np.isfinite(result.mean).all(axis=1))
 
 
 def find_smooth(scores: Scores, observed: bool) -> Array:
