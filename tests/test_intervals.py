@@ -482,6 +482,18 @@ def test_a_chosen_row_has_an_interval_at_any_smoothing(classes: int, smoothing: 
     assert_as_drawn(model, [["a"]], found)
 
 
+@pytest.mark.parametrize("smoothing", [0.008, 0.03, 0.1])
+def test_means_of_two_classes_are_exact_however_wide_the_log_odds(smoothing: float) -> None:
+    x = np.array(list("ababa" + "bbbbb"))[:, None]
+    y = np.repeat([0, 1], 5)
+    model = NaiveBayes(Categorical(smoothing), class_prior="uniform").fit(x, y)
+    found = model.predict_interval([["a"]], 0.9, rows="fixed", method="exact")
+    u = (np.arange(4000) + 0.5) / 4000
+    often, never = (beta.ppf(u, n + smoothing, 5 - n + smoothing) for n in (3, 0))
+    mean = (often / (often + never[:, None])).mean()
+    assert found.probability.values[0, 0] == pytest.approx(mean, abs=1e-5)
+
+
 def test_what_takes_too_long_to_invert_is_drawn_with_a_warning_and_refused_by_exact() -> None:
     model = NaiveBayes(Categorical(1e-5)).fit([["a"], ["a"], ["b"], ["c"]], [0, 0, 1, 2])
     with pytest.warns(nb.DrawnWarning, match="1 rows"):

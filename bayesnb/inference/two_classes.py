@@ -49,7 +49,7 @@ def invert(
     """
     lower, upper = log_odds_window(scores, np.sqrt(cumulants[1]), observed)
     width = upper - lower
-    room = np.maximum(-lower, upper) + CERTAIN
+    room = np.maximum(-lower, upper) + CERTAIN  # for the difference to a logistic variable
     if not observed:
         widened = (width > MAX_DENSITY_WIDTH / 2) & (room < 2 * width)
         width = np.where(widened, np.maximum(width, room), width)
@@ -73,18 +73,26 @@ def invert(
                 near = guess[:, rows] - middle
                 found = numerics.fourier_inversion.search(phi, step, ends, near, level)
                 exact[:, rows] = np.sort(found + middle, axis=0)
-                if observed:
-                    continue
-                mean[rows] = numerics.fourier_inversion.mean_by_transform(phi, step, middle)
-                tight = room[rows] > shared
-                mean[rows[tight]] = np.nan
-                if tight.any() and shared < MAX_DENSITY_WIDTH and n <= MAX_DENSITY:
-                    by_density = numerics.fourier_inversion.mean_by_density
-                    narrow = phi[tight], step, ends[0, tight], shared, middle[tight]
-                    mean[rows[tight]] = by_density(*narrow)
+                if not observed:
+                    mean[rows] = _means(phi, shared, middle, ends[0], room[rows])
     mean[np.isnan(mean) & (upper < -CERTAIN)] = 0.0
     mean[np.isnan(mean) & (lower > CERTAIN)] = 1.0
     return exact, mean
+
+
+def _means(phi: Array, width: float, middle: Array, lower: Array, room: Array) -> Array:
+    """Means of the probability, from transforms about the middle of a window of log-odds, `(r,)`.
+
+    NaN where the window has no room for a logistic variable, and the density would take too long.
+    """
+    step = 2 * np.pi / width
+    mean = numerics.fourier_inversion.mean_by_transform(phi, step, middle)
+    tight = room > width
+    mean[tight] = np.nan
+    if tight.any() and width < MAX_DENSITY_WIDTH and phi.shape[1] <= MAX_DENSITY:
+        narrow = phi[tight], step, lower[tight], width, middle[tight]
+        mean[tight] = numerics.fourier_inversion.mean_by_density(*narrow)
+    return mean
 
 
 def _count_places(scores: Scores, step: float, observed: bool) -> Array:

@@ -74,7 +74,7 @@ def quantiles(
 
 def mix(a: Array, b: Array, w: Array) -> Array:
     """Cumulants of mixtures of two distributions, the first of weight w."""
-    if a is b:
+    if a is b:  # the row is not evidence
         return a
     return mixture(np.stack([w, 1.0 - w]), np.stack([a, b], axis=1), axis=0)
 
