@@ -36,7 +36,7 @@ NO_EVIDENCE = (
     "The log evidence is undefined if the prior is improper, or if there is none, as for mle."
 )
 IMPOSSIBLE = (
-    "have a leave-one-out log score of -inf or NaN, because no other row of their class has one of "
+    "have no finite leave-one-out log score, because no other row of their class has one of "
     "their cells, or too few rows are left"
 )
 
@@ -356,7 +356,7 @@ def judge_settings(table: Any, at: int | None, worse: int) -> str:
     if others.empty:
         return verdict
     second = others.loc[others.elpd_diff.fillna(-np.inf).idxmax()]
-    if np.isfinite(second.elpd_diff):
+    if np.isfinite([second.elpd_diff, second.diff_se]).all():
         gap = f"{fixed(-second.elpd_diff, 1)} ± {fixed(second.diff_se, 1)}"
         verdict = f"{verdict} Next: {_describe(second)} ({gap} worse)."
     return (
