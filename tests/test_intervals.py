@@ -482,7 +482,7 @@ def test_a_chosen_row_has_an_interval_at_any_smoothing(classes: int, smoothing: 
     assert_as_drawn(model, [["a"]], found)
 
 
-@pytest.mark.parametrize("smoothing", [0.008, 0.03, 0.1])
+@pytest.mark.parametrize("smoothing", [1e-4, 1e-3, 0.008, 0.03, 0.1])
 def test_means_of_two_classes_are_exact_however_wide_the_log_odds(smoothing: float) -> None:
     x = np.array(list("ababa" + "bbbbb"))[:, None]
     y = np.repeat([0, 1], 5)
