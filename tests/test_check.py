@@ -436,6 +436,7 @@ def draw_gaussians(rng: np.random.Generator, rows: int) -> tuple[Array, Array]:
     return rng.normal(size=(rows, 2)) + y[:, None], y
 
 
+@pytest.mark.slow
 def test_accuracy_is_as_expected_where_the_model_is_right() -> None:
     rng = np.random.default_rng(0)
     model = GaussianNB().fit(*draw_gaussians(rng, 50_000))

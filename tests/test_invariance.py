@@ -53,7 +53,10 @@ TABLES = {
 }
 
 
-@pytest.mark.parametrize("name", TABLES)
+SMALL = [name for name in TABLES if name != "digits"]
+
+
+@pytest.mark.parametrize("name", [*SMALL, pytest.param("digits", marks=pytest.mark.slow)])
 def test_the_default_is_the_same_in_all_units(name: str) -> None:
     """But for zeros and ones, and counts that are Poisson's: their zero and unit mean something."""
     x, y = TABLES[name]()
