@@ -34,17 +34,14 @@ HERE = Path(__file__).parent
 sys.path.append(str(HERE.parent))
 from tests import page_examples  # noqa: E402
 
-GENERATED = (
-    HERE / "generated"
-)  # what a build makes: pages of the reference, the gallery's cards, pictures
-COPIED = (
-    GENERATED / "copied"
-)  # files of the site that are no pages of Sphinx: the report to look at
+# What a build makes: pages of the reference, the gallery's cards, pictures.
+GENERATED = HERE / "generated"
+# Files of the site that are no pages of Sphinx: the report to look at.
+COPIED = GENERATED / "copied"
 DRAWS = re.compile(r"plot_\w+\(|\.plot\(|plt\.subplots\(")  # an example with a picture
 DRAWN = "picture"  # stands for the alternative text of an example's picture
-QUESTION = re.compile(
-    r"^\| ([^|]+) \| (.*) \|$", flags=re.MULTILINE
-)  # a line of the guide's table
+# A line of the guide's table.
+QUESTION = re.compile(r"^\| ([^|]+) \| (.*) \|$", flags=re.MULTILINE)
 AIM = re.compile(r"^- (.+?)[,.]?$", flags=re.MULTILINE)
 PAGE = re.compile(r"\]\(([\w-]+)\.md\)")
 SENTENCE = re.compile(r"(?<=[.?!]) ")
@@ -53,14 +50,13 @@ LOADED = re.compile(  # what a page would fetch when it is opened
     r"|<link\b(?=[^>]*\brel=[\"']?(?:stylesheet|preload|icon))[^>]*\bhref=[\"']?(?:https?:)?//"
     r"|(?:@import|url\()\s*[\"']?(?:https?:)?//"
 )
-STYLE = {
+STYLE = {  # of pictures
     "axes.spines.top": False,
     "axes.spines.right": False,
     "axes.prop_cycle": cycler(color=COLOURS),
-}  # of pictures
-MANUAL = re.compile(
-    r":(?:ref|term):`([^<`]*?)\s*(?:<[^`]*>)?`"
-)  # a reference, its text, and perhaps its label
+}
+# A reference, its text, and perhaps its label.
+MANUAL = re.compile(r":(?:ref|term):`([^<`]*?)\s*(?:<[^`]*>)?`")
 ROOMS = {"bayesnb": bayesnb, "bayesnb.mcmc": mcmc, "bayesnb.scale": scale}
 METHODS = [
     name for name in dir(bayesnb.NaiveBayes) if name.islower() and name[0] != "_"
@@ -103,9 +99,8 @@ default_role = "py:obj"
 highlight_language = "none"  # where a block does not say what it is
 smartquotes = False  # temper="loo" is code, even in a table
 toc_object_entries_show_parents = "hide"
-suppress_warnings = [
-    "config.cache"
-]  # a function of this file is no reason to distrust what was built before
+# A function of this file is no reason to distrust what was built before.
+suppress_warnings = ["config.cache"]
 
 nb_execution_mode = "off"
 nb_execution_timeout = 900
@@ -348,9 +343,8 @@ def setup(app: Sphinx) -> None:
     app.connect("config-inited", write_gallery)
     app.connect("source-read", show_pictures)
     app.connect("source-read", show_paper)
-    app.connect(
-        "autodoc-process-docstring", adapt_docstring, priority=400
-    )  # before numpydoc
+    # before numpydoc
+    app.connect("autodoc-process-docstring", adapt_docstring, priority=400)
     app.connect("doctree-read", link_inline_code)
     app.connect("doctree-read", describe_pictures)
     app.connect("build-finished", write_overview)

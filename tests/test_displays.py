@@ -137,7 +137,9 @@ def test_long_results_show_their_ends_no_wider_than_the_terminal(
 ) -> None:
     text = repr(results["intervals"])
     assert text.startswith("Class probabilities with 80 % intervals")
-    assert "\n\nNot all rows are shown; .to_frame() has them." in text
+    notes = text.split("\n\n")[-2:]
+    assert notes[0] == "Not all rows are shown; .to_frame() has them."
+    assert notes[1].startswith("A probability is a mean.")
     for columns in (60, 80, 200):
         monkeypatch.setenv("COLUMNS", str(columns))
         for name in ("intervals", "uncertainty", "relevance"):

@@ -48,7 +48,7 @@ TABLES = {
     "iris": lambda: read(load_iris),
     "wine": lambda: read(load_wine),
     "cancer": lambda: read(load_breast_cancer),
-    "digits": lambda: read(load_digits, 6),
+    "digits": lambda: read(load_digits, 3),
     "prices": make_prices,
 }
 

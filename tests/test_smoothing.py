@@ -1,5 +1,6 @@
 """Comparing smoothings: numbers against refits, and what is said where there is none."""
 
+import re
 from typing import Any
 
 import numpy as np
@@ -186,7 +187,8 @@ def test_a_best_setting_at_an_end_of_those_tried_is_named_as_such() -> None:
     noise = RNG.integers(0, 2, (60, 3))
     for X, end in ((sure, "smallest"), (noise, "largest")):
         found = nb.compare_smoothing(nb.CategoricalNB(), X, y, (0.5, 1, 2), ("predictive",))
-        assert f"the {end} tried" in found.verdict
+        best = f"smoothing {found.best['smoothing']:g} (elpd "
+        assert re.search(re.escape(best) + rf"\S+\), the {end} tried", found.verdict)
         assert "Next: predictive, smoothing 1 (" in found.verdict
 
 

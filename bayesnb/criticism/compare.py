@@ -297,11 +297,10 @@ def compare_smoothing(
     table = _tabulate(outcomes, differences)
     if not any(family.counts_levels for family in variants.families):
         table["concentration"] = np.nan
-    is_worse = (table.elpd_diff < -2 * table.diff_se) | np.isneginf(table.elpd_diff)
     best = None if at is None else table.to_dict("records")[at]
     return SmoothingComparison(
         table=table,
-        verdict=judge_settings(table, at, int(is_worse.sum())),
+        verdict=judge_settings(table, at),
         notes=explain_settings(fitted, outcomes),
         best=best,
     )
@@ -344,8 +343,8 @@ def _tabulate(outcomes: Sequence[Outcome], differences: dict[str, Array]) -> Any
     return results.datasets.frame(columns)
 
 
-def judge_settings(table: Any, at: int | None, worse: int) -> str:
-    """Return the verdict on settings: the best, at row `at`, the next, and how many are `worse`."""
+def judge_settings(table: Any, at: int | None) -> str:
+    """Return the verdict: the best setting, at row `at`, the next, and how many are worse."""
     if at is None:
         return "No setting has a leave-one-out score for every row."
     best = table.iloc[at]
@@ -359,9 +358,10 @@ def judge_settings(table: Any, at: int | None, worse: int) -> str:
     if np.isfinite([second.elpd_diff, second.diff_se]).all():
         gap = f"{fixed(-second.elpd_diff, 1)} ± {fixed(second.diff_se, 1)}"
         verdict = f"{verdict} Next: {_describe(second)} ({gap} worse)."
+    worse = (others.elpd_diff < -2 * others.diff_se) | np.isneginf(others.elpd_diff)
     return (
         f"{verdict} Clearly worse, by more than two standard errors of the difference: "
-        f"{worse or 'none'} of {len(others)} other{'s' * (len(others) > 1)}."
+        f"{worse.sum() or 'none'} of {len(others)} other{'s' * (len(others) > 1)}."
     )
 
 

@@ -44,7 +44,13 @@ from scipy.special import loggamma
 
 from bayesnb.families.base import Array
 from bayesnb.inference.class_scores import Scores, exponent_log_moment
-from bayesnb.inference.two_classes import TAIL_PROBABILITY, WIDTH_FACTOR, chernoff, log_odds_window
+from bayesnb.inference.two_classes import (
+    LOG_NEGLIGIBLE,
+    TAIL_PROBABILITY,
+    WIDTH_FACTOR,
+    chernoff,
+    log_odds_window,
+)
 from bayesnb.numerics.fourier_inversion import mean_by_transform
 from bayesnb.numerics.threads import blocks
 
@@ -52,8 +58,6 @@ from bayesnb.numerics.threads import blocks
 # 2e-10, about TERM_TOLERANCE. On the way there terms are cut off at the last tau, where they are
 # exp(-2 ROUND_TRIP_LOSS) = 1e-12.
 ROUND_TRIP_LOSS = 13.75
-# minus the log of a negligible probability, 7e-13: S is 0 or 1 up to that at the ends of a window
-LOG_NEGLIGIBLE = 28.0
 # how much wider a window is than the range of scores: kernels of means and entropies have tails of
 # exp(-|x|), exp(-40) at half of it
 LOGISTIC_ROOM = 80.0

@@ -31,8 +31,8 @@ HISTOGRAM_WIDTH_FACTOR = 4.0
 FIRST_PLACES = 20  # enough for a normal variable in its window
 DOUBLINGS = 14  # of points, up to 163,840: a row that needs more is drawn
 NUMBERS_AT_ONCE = 1 << 18  # rows times points
-# log-odds at which a probability is 0 or 1 up to 7e-13
-CERTAIN = 28.0
+# minus the log of a negligible probability, 7e-13: one is 0 or 1 up to that at such log-odds
+LOG_NEGLIGIBLE = 28.0
 # Means come from the density if the window is at most so wide and has at most so many points, as
 # the work is points**2. Wider windows are given room for a logistic variable instead.
 MAX_DENSITY_WIDTH = 80.0
@@ -49,7 +49,7 @@ def invert(
     """
     lower, upper = log_odds_window(scores, np.sqrt(cumulants[1]), observed)
     width = upper - lower
-    room = np.maximum(-lower, upper) + CERTAIN  # for the difference to a logistic variable
+    room = np.maximum(-lower, upper) + LOG_NEGLIGIBLE  # for the difference to a logistic variable
     if not observed:
         widened = (width > MAX_DENSITY_WIDTH / 2) & (room < 2 * width)
         width = np.where(widened, np.maximum(width, room), width)
@@ -75,8 +75,8 @@ def invert(
                 exact[:, rows] = np.sort(found + middle, axis=0)
                 if not observed:
                     mean[rows] = _means(phi, shared, middle, ends[0], room[rows])
-    mean[np.isnan(mean) & (upper < -CERTAIN)] = 0.0
-    mean[np.isnan(mean) & (lower > CERTAIN)] = 1.0
+    mean[np.isnan(mean) & (upper < -LOG_NEGLIGIBLE)] = 0.0
+    mean[np.isnan(mean) & (lower > LOG_NEGLIGIBLE)] = 1.0
     return exact, mean
 
 
